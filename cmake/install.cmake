@@ -1,0 +1,3 @@
+if(TARGET troupe)
+  install(TARGETS troupe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

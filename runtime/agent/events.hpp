@@ -1,0 +1,92 @@
+#pragma once
+// What happens to a run, and what the loop wants done about it. The events are what the journal
+// keeps; folding them again gives the same commands.
+
+#include "runtime/agent/snippet.hpp"
+#include "runtime/core/json.hpp"
+#include "runtime/model/chat.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+// --- events: inputs of the loop -----------------------------------------------------------------
+
+struct run_started {
+  std::string task;                  ///< the last user message, when the input is one string
+  std::vector<chat_message> history; ///< earlier messages of a chat input; usually empty
+};
+struct model_replied {
+  model_reply reply;
+};
+struct model_failed {
+  model_failure failure;
+};
+/// A snippet's end. After an end that the sandbox does not survive, the next one gets a fresh one.
+struct snippet_done {
+  snippet_outcome outcome;
+};
+/// No sandbox could be had for the snippet.
+struct sandbox_failed {
+  std::string detail;
+};
+struct cancel_requested {
+  std::string reason;
+};
+/// The run's own deadline has passed.
+struct deadline_passed {};
+
+using agent_event = std::variant<run_started, model_replied, model_failed, snippet_done,
+                                 sandbox_failed, cancel_requested, deadline_passed>;
+
+/// The journal's word for an event: "run_started", "model_replied", ...
+[[nodiscard]] std::string_view kind_of(const agent_event& e) noexcept;
+
+/// An event as a JSON object, complete enough to fold it again.
+[[nodiscard]] json to_json(const agent_event& e);
+
+/// Errors  corrupt: unknown kind, or a payload of another shape.
+[[nodiscard]] result<agent_event> event_from_json(std::string_view kind, const json& payload);
+
+// --- commands: what the loop wants done -----------------------------------------------------------
+
+/// Ask the model. One call is open at a time.
+struct ask_model {
+  model_request request;
+};
+/// Run code in the run's sandbox (opened on first use, replaced when it has died).
+struct run_code {
+  snippet code;
+};
+/// Tell whoever watches, and keep in the journal: "action", "observation", "plan", ...
+struct note {
+  std::string kind;
+  json payload;
+};
+/// Abandon the model call or snippet in flight; its event, if it still comes, is ignored.
+struct abandon {};
+
+enum class run_end : std::uint8_t { success, max_steps, deadline, budget, stuck, cancelled, error };
+
+[[nodiscard]] std::string_view to_string(run_end end) noexcept;
+
+/// The run is over; always the last command, exactly once.
+struct finish {
+  run_end end = run_end::error;
+  std::optional<value> answer;  ///< for max_steps too, when the forced answer passed its checks
+  std::string error;            ///< one line, empty on success
+  std::uint32_t turns = 0;
+  std::uint32_t snippets = 0;
+  std::uint32_t snippet_failures = 0;
+  std::uint32_t model_attempts = 0;
+  token_usage tokens;
+  sandbox_usage sandbox;
+};
+
+using agent_command = std::variant<ask_model, run_code, note, abandon, finish>;
+
+}  // namespace troupe

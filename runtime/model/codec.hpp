@@ -1,0 +1,53 @@
+#pragma once
+// A provider's wire format as pure functions: request bytes out, reply or failure in. No sockets.
+
+#include "runtime/model/chat.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
+/// A request body in pieces that are written one after the other; the middle one is shared with
+/// the transcript and is not copied.
+struct encoded_request {
+  std::string head;
+  transcript_view messages;
+  std::string tail;
+
+  [[nodiscard]] std::size_t bytes() const { return head.size() + messages.size + tail.size(); }
+};
+
+/// Stateless; one constant object per wire format.
+class codec {
+public:
+  virtual ~codec() = default;
+
+  [[nodiscard]] virtual message_encoder encoder() const = 0;
+
+  /// The path below the endpoint's base URL, e.g. "/chat/completions".
+  [[nodiscard]] virtual std::string_view path() const = 0;
+
+  [[nodiscard]] virtual encoded_request encode(const model_request& request) const = 0;
+
+  /// Headers that carry the key; empty for an empty key.
+  [[nodiscard]] virtual header_list authorize(std::string_view key) const = 0;
+
+  /// Errors  a model_failure of kind bad_reply that says what was wrong with the body.
+  [[nodiscard]] virtual tl::expected<model_reply, model_failure>
+  decode(std::string_view body) const = 0;
+
+  /// What a status other than 2xx means. Header names in `headers` are lower case.
+  [[nodiscard]] virtual model_failure classify(unsigned status, const header_list& headers,
+                                               std::string_view body) const = 0;
+};
+
+/// OpenAI's chat completions, with the deviations of compatible servers tolerated.
+/// Source  OpenAI API reference, "Create chat completion"; see runtime/model/openai.cpp.
+[[nodiscard]] const codec& openai_codec();
+
+}  // namespace troupe
