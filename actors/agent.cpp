@@ -1,0 +1,430 @@
+#include "actors/agent.hpp"
+
+#include "actors/caf_glue.hpp"
+#include "runtime/core/overloaded.hpp"
+
+#include <caf/stateful_actor.hpp>
+
+#include <deque>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long a restarting model client or executor pool is waited for, and how often it is asked.
+constexpr millis ask_again_after{100};
+constexpr std::uint32_t ask_again_limit = 100;
+
+class agent_state {
+public:
+  agent_state(caf::event_based_actor* self, std::shared_ptr<const agent_context> context,
+              agent_run run)
+    : self_{self}, context_{std::move(context)}, run_{std::move(run)},
+      machine_{context_->options, context_->encode, run_.run} {}
+
+  ~agent_state() {
+    if (deadline_timer_ != 0)
+      context_->clock->cancel(deadline_timer_);
+  }
+
+  caf::behavior make_behavior() {
+    glue::ignore_unknown(self_);
+    return {
+      [this](run_start& x) { on_start(std::move(x.input)); },
+      [this](run_cancel& x) { apply(cancel_requested{std::move(x.reason)}); },
+      [this](const stop&) { apply(cancel_requested{"troupe is stopping"}); },
+      [this](const run_deadline&) { apply(deadline_passed{}); },
+      [this](tool_wanted& x) { on_tool_wanted(std::move(x)); },
+      [this](const output_seen& x) { publish("output", json{{"text", x.bytes}}); },
+    };
+  }
+
+  static inline const char* name = "agent";
+
+private:
+  // --- events in, commands out --------------------------------------------------------------------
+
+  void on_start(run_started input) {
+    started_ = context_->clock->now();
+    apply(std::move(input));
+    if (auto until = machine_.deadline(); until != never)
+      deadline_timer_ = glue::send_after(*context_->clock, self_, until - context_->clock->now(),
+                                         run_deadline{});
+  }
+
+  /// One event at a time: the next waits until what this one says is durable.
+  void apply(agent_event event) {
+    if (committing_)
+      waiting_.push_back(std::move(event));
+    else
+      fold(event);
+  }
+
+  void fold(const agent_event& event) {
+    auto commands = machine_.on(event, context_->clock->now());
+    if (commands.empty())
+      return;
+    auto keep = keeper();
+    keep.add(std::string{kind_of(event)}, [&] { return to_json(event); });
+    for (const auto& c : commands)
+      keep_command(keep, c);
+    committing_ = true;
+    commit(std::move(keep.entry), [this, commands = std::move(commands)]() mutable {
+      committing_ = false;
+      for (auto& c : commands)
+        execute(std::move(c));
+      fold_waiting();
+    });
+  }
+
+  void fold_waiting() {
+    while (!committing_ && !waiting_.empty()) {
+      auto next = std::move(waiting_.front());
+      waiting_.pop_front();
+      fold(next);
+    }
+  }
+
+  void execute(agent_command c) {
+    std::visit(overloaded{
+                 [this](ask_model& x) { ask(std::move(x.request)); },
+                 [this](run_code& x) { run(std::move(x.code)); },
+                 [](note&) {},
+                 [this](abandon&) { abandon_effects(); },
+                 [this](finish& x) { end(std::move(x)); },
+               },
+               c);
+  }
+
+  // --- the model ----------------------------------------------------------------------------------
+
+  void ask(model_request request, std::uint32_t tries = 0) {
+    ++effect_;
+    asking_ = true;
+    asked_ = context_->clock->now();
+    auto client = context_->model->get();
+    if (!client) {
+      ask_later(std::move(request), tries, "no model client is running");
+      return;
+    }
+    open_ask_ = request;
+    self_->request(client, caf::infinite, model_ask{std::move(request)})
+      .then(
+        [this, mine = effect_](model_answer& x) {
+          if (mine == effect_)
+            on_model_answer(std::move(x));
+        },
+        [this, mine = effect_, tries](const caf::error& e) {
+          if (mine == effect_)
+            ask_later(std::move(open_ask_), tries, glue::from_caf(e).detail);
+        });
+  }
+
+  /// The client has crashed or is being restarted: its supervisor decides, we ask again.
+  void ask_later(model_request request, std::uint32_t tries, const std::string& why) {
+    if (tries >= ask_again_limit) {
+      on_model_answer(
+        {tl::unexpected(model_failure{failure_class::connect, "the model client is gone: " + why, {}, 0})});
+      return;
+    }
+    auto mine = ++effect_;
+    wait_then([this, mine, request = std::move(request), tries] {
+      if (mine == effect_)
+        ask(request, tries + 1);
+    });
+  }
+
+  void on_model_answer(model_answer x) {
+    asking_ = false;
+    open_ask_ = {};  // its view of the transcript would make the next append copy it
+    model_wait_ += std::chrono::duration_cast<micros>(context_->clock->now() - asked_);
+    if (!x.outcome) {
+      apply(model_failed{std::move(x.outcome.error())});
+      return;
+    }
+    if (!x.outcome->model.empty())
+      model_name_ = x.outcome->model;
+    apply(model_replied{std::move(*x.outcome)});
+  }
+
+  // --- the sandbox --------------------------------------------------------------------------------
+
+  void run(snippet code) {
+    ++effect_;
+    if (box_)
+      run_in_box(std::move(code));
+    else
+      open_box(std::move(code), 0);
+  }
+
+  void open_box(snippet code, std::uint32_t tries) {
+    auto pool = context_->executor ? context_->executor->get() : caf::actor{};
+    if (!context_->executor) {
+      apply(sandbox_failed{"this runtime has no executor"});
+      return;
+    }
+    if (!pool) {
+      open_later(std::move(code), tries, {errc::unavailable, "no executor pool is running"});
+      return;
+    }
+    auto spec = context_->sandbox;
+    spec.files = run_.files;
+    auto open_asked = context_->clock->now();
+    self_->request(pool, caf::infinite, sandbox_open{run_.run, std::move(spec), caf::actor{self_}})
+      .then(
+        [this, mine = effect_, code, open_asked](sandbox_ready& x) mutable {
+          if (mine != effect_) {  // cancelled meanwhile: nobody will use it
+            glue::post(x.sandbox, stop{});
+            return;
+          }
+          box_ = std::move(x.sandbox);
+          ++sandboxes_;
+          // Time spent waiting for a place is not the snippet's: its deadlines move with it.
+          auto waited = context_->clock->now() - open_asked;
+          code.soft_deadline = after(code.soft_deadline, waited);
+          code.hard_deadline = after(code.hard_deadline, waited);
+          run_in_box(std::move(code));
+        },
+        [this, mine = effect_, code, tries](const caf::error& e) {
+          if (mine == effect_)
+            open_later(code, tries, glue::from_caf(e));
+        });
+  }
+
+  void open_later(snippet code, std::uint32_t tries, const error& why) {
+    auto restarting = why.code == errc::unavailable && tries < ask_again_limit
+                      && (!context_->executor->get() || why.detail.starts_with("the actor asked"));
+    if (!restarting) {
+      apply(sandbox_failed{why.detail});
+      return;
+    }
+    auto mine = effect_;
+    wait_then([this, mine, code = std::move(code), tries] {
+      if (mine == effect_)
+        open_box(code, tries + 1);
+    });
+  }
+
+  void run_in_box(snippet code) {
+    self_->request(box_, caf::infinite, snippet_run{std::move(code)})
+      .then(
+        [this, mine = effect_](snippet_answer& x) {
+          if (mine == effect_)
+            on_outcome(std::move(x.outcome));
+        },
+        [this, mine = effect_](const caf::error& e) {
+          if (mine != effect_)
+            return;
+          snippet_outcome lost;
+          lost.end = snippet_end::killed;
+          lost.reason = "the sandbox is gone: " + glue::from_caf(e).detail;
+          on_outcome(std::move(lost));
+        });
+  }
+
+  void on_outcome(snippet_outcome o) {
+    if (!survives(o.end))
+      box_ = nullptr;  // it closes itself
+    apply(snippet_done{std::move(o)});
+  }
+
+  // --- tools called from code ---------------------------------------------------------------------
+
+  void on_tool_wanted(tool_wanted x) {
+    if (machine_.finished())
+      return;
+    ++tool_calls_;
+    auto keep = keeper();
+    keep.add("tool_requested", [&] {
+      return json{{"call", x.call.id.value}, {"tool", x.call.tool}, {"arguments", x.call.arguments}};
+    });
+    commit(std::move(keep.entry), [this, x = std::move(x)]() mutable { call_tool(std::move(x)); });
+  }
+
+  void call_tool(tool_wanted x) {
+    auto id = x.call.id;
+    auto host = context_->tool_hosts.empty()
+                  ? caf::actor{}
+                  : context_->tool_hosts[next_host_++ % context_->tool_hosts.size()]->get();
+    tool_context how{run_.run, id, machine_.deadline()};
+    self_->request(host, caf::infinite,
+                   tool_call{context_->tools, x.call.tool, std::move(x.call.arguments), how})
+      .then([this, box = x.sandbox](tool_answer& answer) { on_tool_answer(box, std::move(answer)); },
+            [this, box = x.sandbox, id](const caf::error& e) {
+              on_tool_answer(box, {id, fail(glue::from_caf(e))});
+            });
+  }
+
+  void on_tool_answer(const caf::actor& box, tool_answer answer) {
+    auto keep = keeper();
+    keep.add("tool_replied", [&] {
+      json payload{{"call", answer.id.value}};
+      if (answer.value)
+        payload["value"] = *answer.value;
+      else
+        payload["error"] = {{"kind", to_string(answer.value.error().code)},
+                            {"message", answer.value.error().detail}};
+      return payload;
+    });
+    commit(std::move(keep.entry), [box, answer = std::move(answer)] { glue::post(box, answer); });
+  }
+
+  // --- the end ------------------------------------------------------------------------------------
+
+  void abandon_effects() {
+    ++effect_;
+    if (std::exchange(asking_, false))
+      glue::post(context_->model->get(), model_cancel{run_.run});
+    close_box();
+  }
+
+  void close_box() {
+    if (auto box = std::exchange(box_, nullptr))
+      glue::post(box, stop{});
+  }
+
+  void end(finish how) {
+    close_box();
+    run_finished done;
+    done.run = run_.run;
+    done.end = std::move(how);
+    done.sandboxes = sandboxes_;
+    done.tool_calls = tool_calls_;
+    done.wall = std::chrono::duration_cast<micros>(context_->clock->now() - started_);
+    done.model_wait = model_wait_;
+    done.model = model_name_;
+    done.journal_error = journal_error_;
+    glue::post(run_.owner, std::move(done));
+    self_->quit();
+  }
+
+  // --- what is kept and shown ---------------------------------------------------------------------
+
+  /// Collects events for one commit. The JSON is only made when somebody wants it.
+  struct collector {
+    agent_state& agent;
+    bool wanted;
+    std::shared_ptr<journal_entry> entry;
+
+    template <class Make>
+    void add(std::string kind, Make make) {
+      if (!wanted)
+        return;
+      json payload = make();
+      agent.publish(kind, payload);
+      if (agent.context_->journal)
+        entry->events.push_back({agent.run_.run, ++agent.seq_, wall_micros(), std::move(kind),
+                                 dump_json(payload)});
+    }
+  };
+
+  collector keeper() {
+    return {*this, context_->journal || watched(), std::make_shared<journal_entry>()};
+  }
+
+  static void keep_command(collector& keep, const agent_command& c) {
+    std::visit(overloaded{
+                 [&](const ask_model& x) {
+                   keep.add("model_requested", [&] {
+                     return json{{"turn", x.request.turn}, {"bytes", x.request.messages.size}};
+                   });
+                 },
+                 [&](const note& x) { keep.add(x.kind, [&] { return x.payload; }); },
+                 [&](const finish& x) {
+                   keep.add("run_ended", [&] {
+                     json payload{{"end", to_string(x.end)}, {"turns", x.turns}};
+                     if (x.answer)
+                       payload["answer"] = x.answer->text;
+                     if (!x.error.empty())
+                       payload["error"] = x.error;
+                     return payload;
+                   });
+                 },
+                 [](const auto&) {},
+               },
+               c);
+  }
+
+  /// Runs `then` once the entry is durable; at once when nothing is kept.
+  template <class Then>
+  void commit(std::shared_ptr<journal_entry> entry, Then then) {
+    if (!context_->journal || entry->events.empty())
+      then();
+    else
+      append(std::move(entry), std::make_shared<Then>(std::move(then)), 0);
+  }
+
+  /// An entry may be sent again after a writer's crash: (run, seq) is written once.
+  template <class Then>
+  void append(std::shared_ptr<const journal_entry> entry, std::shared_ptr<Then> then,
+              std::uint32_t tries) {
+    self_->request(context_->journal->get(), caf::infinite, journal_append{entry})
+      .then([then](const journal_durable&) { (*then)(); },
+            [this, entry, then, tries](const caf::error& e) {
+              auto why = glue::from_caf(e);
+              if (why.detail.starts_with("the actor asked") && tries < ask_again_limit)
+                wait_then([this, entry, then, tries] { append(entry, then, tries + 1); });
+              else
+                on_journal_failure(why);
+            });
+  }
+
+  /// What cannot be written must not happen: the run ends here, and its sample is run again later.
+  void on_journal_failure(const error& why) {
+    if (!journal_error_.empty())
+      return;
+    journal_error_ = why.detail;
+    abandon_effects();
+    finish how;
+    how.end = run_end::error;
+    how.error = "the journal cannot be written: " + why.detail;
+    end(std::move(how));
+  }
+
+  [[nodiscard]] bool watched() const { return context_->interest && context_->interest->events; }
+
+  void publish(const std::string& kind, const json& payload) {
+    if (watched() && context_->hub)
+      glue::post(context_->hub->get(), run_event{run_.run, run_.sample, kind, payload});
+  }
+
+  /// Runs `fn` in this actor a little later. The actor may have ended by then: nothing happens.
+  template <class F>
+  void wait_then(F fn) {
+    context_->clock->in(ask_again_after, [to = glue::weak_handle{self_}, fn = std::move(fn)] {
+      to.post(caf::make_action(fn));
+    });
+  }
+
+  caf::event_based_actor* self_;
+  std::shared_ptr<const agent_context> context_;
+  agent_run run_;
+  code_agent machine_;
+  std::deque<agent_event> waiting_;
+  bool committing_ = false;
+  std::uint64_t effect_ = 0;  // the model call or snippet whose answer still counts
+  bool asking_ = false;
+  model_request open_ask_;
+  caf::actor box_;
+  timer_id deadline_timer_ = 0;
+  time_point started_{};
+  time_point asked_{};
+  micros model_wait_{0};
+  std::string model_name_;
+  std::string journal_error_;
+  std::uint32_t seq_ = 0;
+  std::uint32_t sandboxes_ = 0;
+  std::uint32_t tool_calls_ = 0;
+  std::size_t next_host_ = 0;
+};
+
+}  // namespace
+
+caf::actor spawn_agent(caf::actor_system& sys, std::shared_ptr<const agent_context> context,
+                       agent_run run) {
+  return sys.spawn<caf::stateful_actor<agent_state>>(std::move(context), std::move(run));
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#pragma once
+// The actor of one run. The loop itself is runtime/agent's state machine; this only receives,
+// journals, asks and sends.
+
+#include "actors/address.hpp"
+#include "actors/event_hub.hpp"
+#include "actors/messages.hpp"
+#include "runtime/agent/code_agent.hpp"
+
+#include <caf/event_based_actor.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What the runs of one agent share. Built once, never changed.
+struct agent_context {
+  std::shared_ptr<const agent_options> options;
+  message_encoder encode = nullptr;
+  std::shared_ptr<const tool_set> tools;
+  std::shared_ptr<address> model;
+  std::shared_ptr<address> executor;  ///< empty: snippets cannot run
+  std::shared_ptr<address> journal;   ///< empty: nothing is kept
+  std::shared_ptr<address> hub;       ///< empty: nobody looks
+  std::shared_ptr<hub_interest> interest;
+  std::vector<std::shared_ptr<address>> tool_hosts;
+  sandbox_spec sandbox;
+  timers* clock = nullptr;
+};
+
+/// What is one run's own.
+struct agent_run {
+  run_id run;
+  std::string sample;
+  std::vector<sandbox_file> files;
+  caf::actor owner;  ///< gets run_finished
+};
+
+/// Understands run_start, run_cancel and stop (as a cancel); quits after run_finished. Every event
+/// is durable in the journal before what follows from it begins.
+[[nodiscard]] caf::actor spawn_agent(caf::actor_system& sys,
+                                     std::shared_ptr<const agent_context> context, agent_run run);
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+#include "actors/caf_glue.hpp"
+
+#include "actors/messages.hpp"
+
+#include <caf/init_global_meta_objects.hpp>
+#include <caf/sec.hpp>
+
+#include <mutex>
+
+namespace troupe::glue {
+
+void init_types() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    caf::init_global_meta_objects<caf::id_block::troupe>();
+    caf::core::init_global_meta_objects();
+  });
+}
+
+void configure(caf::actor_system_config& cfg, std::size_t threads) {
+  cfg.set("caf.scheduler.max-threads", threads);
+  cfg.set("caf.scheduler.max-throughput", std::size_t{50});
+}
+
+void ignore_unknown(caf::scheduled_actor* self) {
+  self->set_default_handler(caf::drop);
+}
+
+// Ours travels inside CAF's runtime_error as its context: (code name, detail). CAF's own errors
+// come back as unavailable when the receiver is gone, else as internal.
+caf::error to_caf(const error& e) {
+  return caf::make_error(caf::sec::runtime_error, std::string{to_string(e.code)}, e.detail);
+}
+
+error from_caf(const caf::error& e) {
+  if (e == caf::sec::runtime_error && e.context().match_elements<std::string, std::string>())
+    return {errc_from(e.context().get_as<std::string>(0)), e.context().get_as<std::string>(1)};
+  if (e == caf::sec::request_receiver_down || e == caf::sec::invalid_argument
+      || e == caf::sec::broken_promise)
+    return {errc::unavailable, "the actor asked is not there: " + caf::to_string(e)};
+  return {errc::internal, caf::to_string(e)};
+}
+
+bool is_normal_exit(const caf::error& reason) {
+  return !reason || reason == caf::exit_reason::normal || reason == caf::exit_reason::user_shutdown;
+}
+
+}  // namespace troupe::glue

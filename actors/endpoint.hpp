@@ -1,0 +1,49 @@
+#pragma once
+// Where a model answers: one try of one call, asynchronously. No retries, no queue: those are
+// model_client's.
+
+#include "runtime/core/time.hpp"
+#include "runtime/model/chat.hpp"
+#include "runtime/model/codec.hpp"
+#include "runtime/model/mock_model.hpp"
+#include "runtime/net/http.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Resource. Thread-safe. `done` is called exactly once, on any thread, possibly before `ask`
+/// returns.
+class endpoint {
+public:
+  using done_fn = std::function<void(tl::expected<model_reply, model_failure>)>;
+  using ticket = std::uint64_t;
+
+  virtual ~endpoint() = default;
+
+  virtual ticket ask(const model_request& request, time_point deadline, done_fn done) = 0;
+
+  /// Ends the try: its socket is closed and `done` gets failure_class::cancelled. A finished
+  /// ticket is ignored.
+  virtual void cancel(ticket which) = 0;
+
+  [[nodiscard]] virtual message_encoder encoder() const = 0;
+};
+
+struct http_endpoint_options {
+  url base;             ///< e.g. https://api.openai.com/v1
+  std::string key;      ///< empty: no authorisation header
+  header_list headers;  ///< added to every request
+};
+
+/// An OpenAI-compatible endpoint over HTTP. `client` and `format` must outlive it.
+[[nodiscard]] std::shared_ptr<endpoint> make_http_endpoint(http_client& client, const codec& format,
+                                                           http_endpoint_options options);
+
+/// The mock/ provider: a script that answers after its drawn latency, measured by `clock`.
+[[nodiscard]] std::shared_ptr<endpoint> make_mock_endpoint(mock_script script, timers& clock,
+                                                           std::uint64_t seed);
+
+}  // namespace troupe

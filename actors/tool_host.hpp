@@ -1,0 +1,14 @@
+#pragma once
+// Runs native tools, one call at a time; several hosts share the work.
+
+#include "actors/messages.hpp"
+
+#include <caf/event_based_actor.hpp>
+
+namespace troupe {
+
+/// Understands tool_call (reply: tool_answer) and stop. Native tools promise not to block; a tool
+/// that throws is answered as an error and does not end the host.
+[[nodiscard]] caf::actor spawn_tool_host(caf::actor_system& sys);
+
+}  // namespace troupe
