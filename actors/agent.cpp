@@ -22,7 +22,7 @@ public:
   agent_state(caf::event_based_actor* self, std::shared_ptr<const agent_context> context,
               agent_run run)
     : self_{self}, context_{std::move(context)}, run_{std::move(run)},
-      machine_{context_->options, context_->encode, run_.run} {}
+      machine_{context_->agent, context_->encode, run_.run} {}
 
   ~agent_state() {
     if (deadline_timer_ != 0)

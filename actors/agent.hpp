@@ -17,7 +17,7 @@ namespace troupe {
 
 /// What the runs of one agent share. Built once, never changed.
 struct agent_context {
-  std::shared_ptr<const agent_options> options;
+  std::shared_ptr<const agent_definition> agent;
   message_encoder encode = nullptr;
   std::shared_ptr<const tool_set> tools;
   std::shared_ptr<address> model;

@@ -1,0 +1,275 @@
+#include "runtime/host/runtime.hpp"
+
+#include "actors/address.hpp"
+#include "actors/caf_glue.hpp"
+#include "actors/event_hub.hpp"
+#include "actors/journal_writer.hpp"
+#include "actors/tool_host.hpp"
+#include "runtime/core/log.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+/// Appends what supervisors decide to the journal, as events of run 0.
+class supervision_log {
+public:
+  explicit supervision_log(journal_thread* store, std::uint32_t events_before)
+    : store_{store}, seq_{events_before} {}
+
+  void operator()(const supervision_report& r) {
+    auto line = r.supervisor + ": " + r.child + " " + r.decision
+                + (r.reason.empty() ? "" : " (" + r.reason + ")");
+    if (r.decision == "started" || r.decision == "stopped")
+      log::debug(line);
+    else
+      log::warn(line);
+    if (!store_)
+      return;
+    journal_entry entry;
+    entry.events.push_back({run_id{0}, ++seq_, wall_micros(), "supervision",
+                            dump_json({{"supervisor", r.supervisor}, {"child", r.child},
+                                       {"reason", r.reason}, {"decision", r.decision}})});
+    if (auto taken = store_->append(std::move(entry), {}); !taken)
+      log::warn("a supervision event was not kept: " + taken.error().detail);
+  }
+
+private:
+  journal_thread* store_;
+  std::atomic<std::uint32_t> seq_;
+};
+
+child_spec permanent(std::string name, std::shared_ptr<address> where,
+                     std::function<caf::actor(caf::actor_system&)> start) {
+  child_spec spec;
+  spec.name = std::move(name);
+  spec.start = std::move(start);
+  spec.where = std::move(where);
+  return spec;
+}
+
+}  // namespace
+
+// Members are in the order of their making; the destructor of runtime ends them in reverse.
+struct runtime::impl {
+  explicit impl(runtime_options o) : options{std::move(o)} {}
+
+  runtime_options options;
+  reactor io;
+  std::unique_ptr<http_client> http;
+  std::shared_ptr<endpoint> model;
+  std::shared_ptr<executor> box_maker;
+  std::unique_ptr<journal_thread> store;
+  std::shared_ptr<supervision_log> reports;
+
+  std::shared_ptr<address> model_at = std::make_shared<address>();
+  std::shared_ptr<address> executor_at = std::make_shared<address>();
+  std::shared_ptr<address> journal_at = std::make_shared<address>();
+  std::shared_ptr<address> hub_at = std::make_shared<address>();
+  std::shared_ptr<address> agents_at = std::make_shared<address>();
+  std::vector<std::shared_ptr<address>> tool_hosts_at;
+  std::shared_ptr<hub_interest> interest = std::make_shared<hub_interest>();
+  std::shared_ptr<model_client_stats> model_stats = std::make_shared<model_client_stats>();
+  std::shared_ptr<executor_pool_stats> pool_stats = std::make_shared<executor_pool_stats>();
+
+  caf::actor_system_config config;
+  std::unique_ptr<caf::actor_system> system;
+  caf::actor root;
+  std::promise<void> root_ended;
+  std::atomic<bool> stopping{false};
+
+  supervisor_options group(std::string name, std::vector<child_spec> children) const {
+    supervisor_options o;
+    o.name = std::move(name);
+    o.children = std::move(children);
+    o.report = [log = reports](const supervision_report& r) { (*log)(r); };
+    return o;
+  }
+
+  /// A supervisor as a child: it gets the time its own children need.
+  child_spec supervisor_child(supervisor_options o, std::shared_ptr<address> where = nullptr) {
+    child_spec spec;
+    spec.name = o.name;
+    spec.where = std::move(where);
+    spec.shutdown = millis{-1};
+    spec.start = [this, o = std::move(o)](caf::actor_system& sys) {
+      return spawn_supervisor(sys, o, io);
+    };
+    return spec;
+  }
+
+  std::vector<child_spec> tree();
+  void start_root(std::function<void(error)> fatal);
+};
+
+std::vector<child_spec> runtime::impl::tree() {
+  std::vector<child_spec> children;
+  if (store)
+    children.push_back(permanent("journal_writer", journal_at, [this](caf::actor_system& sys) {
+      return spawn_journal_writer(sys, *store);
+    }));
+  children.push_back(permanent("event_hub", hub_at, [this](caf::actor_system& sys) {
+    return spawn_event_hub(sys, interest);
+  }));
+  children.push_back(supervisor_child(
+    group("models", {permanent("model_client", model_at, [this](caf::actor_system& sys) {
+            return spawn_model_client(sys, model, options.model, model_stats, io);
+          })})));
+
+  std::vector<child_spec> hosts;
+  for (std::size_t i = 0; i < options.tool_hosts; ++i) {
+    tool_hosts_at.push_back(std::make_shared<address>());
+    hosts.push_back(permanent("tool_host-" + std::to_string(i + 1), tool_hosts_at.back(),
+                              [](caf::actor_system& sys) { return spawn_tool_host(sys); }));
+  }
+  children.push_back(supervisor_child(group("tools", std::move(hosts))));
+
+  if (box_maker) {
+    auto pool = permanent("executor_pool", executor_at, [this](caf::actor_system& sys) {
+      return spawn_executor_pool(sys, box_maker, options.pool, pool_stats);
+    });
+    pool.shutdown = options.shutdown / 2;  // it waits until its sandboxes are verified gone
+    children.push_back(supervisor_child(group("executors", {std::move(pool)})));
+  }
+
+  auto agents = group("agents", {});
+  agents.how = strategy::simple_one_for_one;
+  children.push_back(supervisor_child(std::move(agents), agents_at));
+  return children;
+}
+
+void runtime::impl::start_root(std::function<void(error)> fatal) {
+  glue::init_types();
+  auto threads = options.worker_threads != 0 ? options.worker_threads
+                                             : std::max(1u, std::thread::hardware_concurrency());
+  glue::configure(config, threads);
+  system = std::make_unique<caf::actor_system>(config);
+  root = spawn_supervisor(*system, group("root", tree()), io);
+  root->attach_functor([this, fatal = std::move(fatal)](const caf::error& why) {
+    if (!stopping && fatal)
+      fatal(glue::from_caf(why));
+    root_ended.set_value();
+  });
+}
+
+result<std::unique_ptr<runtime>> runtime::start(runtime_options options, make_endpoint model,
+                                                make_executor executor,
+                                                std::unique_ptr<journal> store,
+                                                std::function<void(error)> fatal) {
+  auto parts = std::make_unique<impl>(std::move(options));
+  parts->http = std::make_unique<http_client>(parts->io, parts->options.http);
+  auto made = model(*parts->http, parts->io);
+  if (!made)
+    return fail(made.error());
+  parts->model = std::move(*made);
+  if (executor) {
+    auto backend = executor(parts->io);
+    if (!backend)
+      return fail(backend.error());
+    parts->box_maker = std::move(*backend);
+  }
+  std::uint32_t reports_before = 0;
+  if (store) {
+    auto events = store->events(run_id{0});
+    if (!events)
+      return fail(events.error());
+    reports_before = events->empty() ? 0 : events->back().seq;
+    parts->store = std::make_unique<journal_thread>(std::move(store));
+  }
+  parts->reports = std::make_shared<supervision_log>(parts->store.get(), reports_before);
+  parts->start_root(std::move(fatal));
+  auto out = std::unique_ptr<runtime>{new runtime{std::move(parts)}};
+  // The tree starts through mailboxes: whoever holds a runtime finds its actors there.
+  auto begun = steady_clock::now();
+  while (!out->impl_->agents_at->get() && steady_clock::now() - begun < std::chrono::seconds{10})
+    std::this_thread::yield();
+  return out;
+}
+
+runtime::runtime(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
+
+runtime::~runtime() {
+  auto& p = *impl_;
+  p.stopping = true;
+  auto ended = p.root_ended.get_future();
+  glue::post(p.root, stop{});
+  p.root = nullptr;
+  if (ended.wait_for(p.options.shutdown) != std::future_status::ready) {
+    // An actor that does not end would hold the actor system's destructor for ever: the process
+    // goes on to its exit without it, and says so.
+    log::error("the runtime did not stop in time; it is abandoned");
+    if (p.store)
+      p.store->stop();
+    p.io.stop();
+    impl_.release();
+    return;
+  }
+  for (auto& cell : p.tool_hosts_at)
+    cell->set(nullptr);
+  for (auto* cell : {&p.model_at, &p.executor_at, &p.journal_at, &p.hub_at, &p.agents_at})
+    (*cell)->set(nullptr);
+  p.system.reset();
+  if (p.store)
+    p.store->stop();
+  p.box_maker.reset();
+  p.model.reset();
+  p.http.reset();
+  p.io.stop();
+}
+
+std::shared_ptr<const agent_context> runtime::make_context(
+  std::shared_ptr<const agent_definition> agent, std::shared_ptr<const tool_set> tools,
+  sandbox_spec sandbox) const {
+  auto c = std::make_shared<agent_context>();
+  c->encode = impl_->model->encoder();
+  c->agent = std::move(agent);
+  c->tools = std::move(tools);
+  c->model = impl_->model_at;
+  if (impl_->box_maker)
+    c->executor = impl_->executor_at;
+  if (impl_->store)
+    c->journal = impl_->journal_at;
+  c->hub = impl_->hub_at;
+  c->interest = impl_->interest;
+  c->tool_hosts = impl_->tool_hosts_at;
+  c->sandbox = std::move(sandbox);
+  c->clock = &impl_->io;
+  return c;
+}
+
+caf::actor runtime::start_batch(batch_plan plan) {
+  return spawn_batch(*impl_->system, std::move(plan), impl_->agents_at->get());
+}
+
+void runtime::watch(subscribe viewer) {
+  glue::post(impl_->hub_at->get(), std::move(viewer));
+}
+
+journal_thread* runtime::store() const noexcept {
+  return impl_->store.get();
+}
+
+const model_client_stats& runtime::model_stats() const noexcept {
+  return *impl_->model_stats;
+}
+
+const executor_pool_stats& runtime::pool_stats() const noexcept {
+  return *impl_->pool_stats;
+}
+
+http_client_stats runtime::http_stats() const {
+  return impl_->http->stats();
+}
+
+executor* runtime::backend() const noexcept {
+  return impl_->box_maker.get();
+}
+
+}  // namespace troupe

@@ -1,0 +1,78 @@
+#pragma once
+// The composition root: makes every part once, hands each what it needs, ends them in reverse.
+
+#include "actors/agent.hpp"
+#include "actors/batch.hpp"
+#include "actors/endpoint.hpp"
+#include "actors/executor_pool.hpp"
+#include "actors/model_client.hpp"
+#include "actors/supervisor.hpp"
+#include "runtime/journal/journal_thread.hpp"
+#include "runtime/net/http.hpp"
+#include "runtime/net/reactor.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// What a runtime is made of. The parts themselves may be replaced: benches and tests bring their
+/// own executor or endpoint.
+struct runtime_options {
+  std::size_t worker_threads = 0;  ///< of the actor system; 0: as many as cores
+  std::size_t tool_hosts = 4;      ///< native tool calls at once
+  http_client_limits http;
+  model_client_options model;
+  executor_pool_options pool;
+  millis shutdown{20'000};         ///< from `stop` to giving up on an orderly end
+};
+
+/// Owns threads, sockets, sandboxes and the supervision tree. Resource; one per process is enough,
+/// several may live side by side.
+class runtime {
+public:
+  using make_endpoint = std::function<result<std::shared_ptr<endpoint>>(http_client&, timers&)>;
+  using make_executor = std::function<result<std::shared_ptr<executor>>(reactor&)>;
+
+  /// `store` may be null: nothing is kept. `make_executor` may be empty: snippets cannot run.
+  /// `fatal` is called once, on any thread, when the root supervisor gives up.
+  static result<std::unique_ptr<runtime>> start(runtime_options options, make_endpoint model,
+                                                make_executor executor,
+                                                std::unique_ptr<journal> store,
+                                                std::function<void(error)> fatal);
+
+  /// Stops everything in reverse order of its start; blocks at most `shutdown`. Logs what did not
+  /// end in time.
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  /// What runs of an agent need. `tools` are called by native hosts of this runtime.
+  [[nodiscard]] std::shared_ptr<const agent_context>
+  make_context(std::shared_ptr<const agent_definition> agent, std::shared_ptr<const tool_set> tools,
+               sandbox_spec sandbox) const;
+
+  /// Starts a batch; `plan.done` hears its end.
+  [[nodiscard]] caf::actor start_batch(batch_plan plan);
+
+  /// Adds a viewer of run events or progress.
+  void watch(subscribe viewer);
+
+  /// The journal's thread, or null.
+  [[nodiscard]] journal_thread* store() const noexcept;
+
+  [[nodiscard]] const model_client_stats& model_stats() const noexcept;
+  [[nodiscard]] const executor_pool_stats& pool_stats() const noexcept;
+  [[nodiscard]] http_client_stats http_stats() const;
+
+  /// The backend, or null.
+  [[nodiscard]] executor* backend() const noexcept;
+
+private:
+  struct impl;
+  explicit runtime(std::unique_ptr<impl> i);
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,163 @@
+#include "actors/executor_pool.hpp"
+
+#include "tests/support/actor_fixture.hpp"
+#include "tests/support/scripted_executor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct pool_fixture : test::actor_fixture {
+  explicit pool_fixture(executor_pool_options options = {.max_sandboxes = 2},
+                        test::snippet_script script = [](const snippet&) {
+                          return test::printed("ok");
+                        })
+    : backend{std::make_shared<test::scripted_executor>(std::move(script))},
+      stats{std::make_shared<executor_pool_stats>()},
+      pool{keep(spawn_executor_pool(sys, backend, options, stats))} {}
+
+  caf::actor owner() { return keep(sys.spawn([](caf::event_based_actor*) -> caf::behavior {
+      return {[](int) {}};
+    })); }
+
+  auto open(const caf::actor& who) {
+    auto answer = ask<sandbox_ready>(pool, sandbox_open{run_id{1}, {}, who});
+    deliver();
+    return answer;
+  }
+
+  std::shared_ptr<test::scripted_executor> backend;
+  std::shared_ptr<executor_pool_stats> stats;
+  caf::actor pool;
+};
+
+}  // namespace
+
+TEST_CASE("no more sandboxes live than allowed; the next opens when one is verified gone",
+          "[executor_pool]") {
+  pool_fixture fx;
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who), c = fx.open(who);
+  REQUIRE(a->has_value());
+  CHECK(!c->has_value());
+  auto closed = fx.ask<sandbox_closed>((**a)->sandbox, sandbox_close{});
+  fx.deliver();
+  CHECK((**closed)->report.clean());
+  REQUIRE(c->has_value());
+  CHECK((*c)->has_value());
+  CHECK(fx.backend->log->peak == 2);
+}
+
+TEST_CASE("a sandbox does not outlive its owner", "[executor_pool]") {
+  pool_fixture fx;
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  caf::anon_send_exit(who, caf::exit_reason::kill);
+  fx.deliver();
+  CHECK(fx.backend->log->live == 0);
+  CHECK(fx.stats->closed_clean == 1);
+}
+
+TEST_CASE("an owner that died while its sandbox was opening leaves none behind",
+          "[executor_pool]") {
+  pool_fixture fx;
+  fx.backend->hold = true;
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  caf::anon_send_exit(who, caf::exit_reason::kill);
+  fx.deliver();
+  fx.backend->release();
+  fx.deliver();
+  CHECK(fx.backend->log->opened == 1);
+  CHECK(fx.backend->log->live == 0);
+}
+
+TEST_CASE("a failed open frees its place and tells why", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  fx.backend->fail_next = 1;
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  REQUIRE(a->has_value());
+  REQUIRE(!(*a)->has_value());
+  CHECK((*a)->error().detail == "no sandbox today");
+  CHECK((*fx.open(who))->has_value());
+}
+
+TEST_CASE("a full queue is an error, not a wait without end", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1, .max_queue = 1}};
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who), c = fx.open(who);
+  CHECK(!b->has_value());
+  REQUIRE(c->has_value());
+  CHECK((*c)->error().code == errc::over_budget);
+}
+
+TEST_CASE("a dead snippet's sandbox closes by itself", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1},
+                  [](const snippet&) { return test::ended(snippet_end::crashed, "signal 11"); }};
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  auto ran = fx.ask<snippet_answer>((**a)->sandbox, snippet_run{{.code = "x"}});
+  fx.deliver();
+  CHECK((**ran)->outcome.end == snippet_end::crashed);
+  CHECK(fx.backend->log->live == 0);
+}
+
+TEST_CASE("closing a sandbox ends the snippet in it", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}, [](const snippet&) { return std::nullopt; }};
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  auto box = (**a)->sandbox;
+  auto ran = fx.ask<snippet_answer>(box, snippet_run{{.code = "while True: pass"}});
+  fx.deliver();
+  CHECK(!ran->has_value());
+  glue::post(box, stop{});
+  fx.deliver();
+  REQUIRE(ran->has_value());
+  CHECK((**ran)->outcome.end == snippet_end::killed);
+}
+
+TEST_CASE("a second snippet while one runs is refused, the first goes on", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}, [](const snippet&) { return std::nullopt; }};
+  auto who = fx.owner();
+  auto box = (**fx.open(who))->sandbox;
+  auto first = fx.ask<snippet_answer>(box, snippet_run{{.code = "1"}});
+  auto second = fx.ask<snippet_answer>(box, snippet_run{{.code = "2"}});
+  fx.deliver();
+  CHECK(!first->has_value());
+  REQUIRE(second->has_value());
+  CHECK(fx.backend->log->ran.size() == 1);
+}
+
+TEST_CASE("stop closes every sandbox, refuses new ones, and then ends the pool",
+          "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 2}};
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who), c = fx.open(who);
+  bool ended = false;
+  fx.pool->attach_functor([&](const caf::error&) { ended = true; });
+  glue::post(fx.pool, stop{});
+  fx.deliver();
+  CHECK(fx.backend->log->live == 0);
+  REQUIRE(c->has_value());
+  CHECK(!(*c)->has_value());
+  CHECK(ended);
+}
+
+TEST_CASE("stop waits for an open that is on its way", "[executor_pool]") {
+  pool_fixture fx;
+  fx.backend->hold = true;
+  auto a = fx.open(fx.owner());
+  bool ended = false;
+  fx.pool->attach_functor([&](const caf::error&) { ended = true; });
+  glue::post(fx.pool, stop{});
+  fx.deliver();
+  CHECK(!ended);
+  fx.backend->release();
+  fx.deliver();
+  CHECK(ended);
+  CHECK(fx.backend->log->live == 0);
+}

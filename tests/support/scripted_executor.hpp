@@ -1,0 +1,148 @@
+#pragma once
+// An executor for tests of what stands above executors: snippets end as the test says, and every
+// open and close is counted. Answers inline or when told to.
+
+#include "executors/executor.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::test {
+
+/// What a snippet does: given the code, its outcome; or nothing, to hang until closed.
+using snippet_script = std::function<std::optional<snippet_outcome>(const snippet&)>;
+
+struct script_log {
+  std::size_t opened = 0;
+  std::size_t closed = 0;
+  std::size_t live = 0;
+  std::size_t peak = 0;
+  std::vector<std::string> ran;
+};
+
+class scripted_sandbox final : public sandbox {
+public:
+  scripted_sandbox(snippet_script script, std::shared_ptr<script_log> log)
+    : script_{std::move(script)}, log_{std::move(log)} {}
+
+  void listen(output_fn output, call_fn call) override {
+    output_ = std::move(output);
+    call_ = std::move(call);
+  }
+
+  result<void> run(snippet code, done_fn done) override {
+    log_->ran.push_back(code.code);
+    auto outcome = script_(code);
+    if (outcome)
+      done(std::move(*outcome));
+    else
+      hanging_ = std::move(done);
+    return {};
+  }
+
+  void answer(call_id id, result<json> value) override { answers.emplace_back(id, value); }
+  void interrupt() override {}
+
+  void close(closed_fn done) override {
+    if (!std::exchange(closed_, true)) {
+      ++log_->closed;
+      --log_->live;
+    }
+    if (hanging_) {
+      snippet_outcome o;
+      o.end = snippet_end::killed;
+      o.reason = "closed";
+      std::exchange(hanging_, nullptr)(std::move(o));
+    }
+    close_report r;
+    r.processes_gone = r.mounts_gone = true;
+    if (done)
+      done(r);
+  }
+
+  std::string_view isolation() const noexcept override { return "none (scripted)"; }
+
+  /// As if the running code had called a tool.
+  void call_tool(code_call c) { call_(std::move(c)); }
+
+  std::vector<std::pair<call_id, result<json>>> answers;
+
+private:
+  snippet_script script_;
+  std::shared_ptr<script_log> log_;
+  output_fn output_;
+  call_fn call_;
+  done_fn hanging_;
+  bool closed_ = false;
+};
+
+class scripted_executor final : public executor {
+public:
+  explicit scripted_executor(snippet_script script) : script_{std::move(script)} {}
+
+  void open(sandbox_spec spec, opened_fn done) override {
+    specs.push_back(std::move(spec));
+    if (fail_next > 0) {
+      --fail_next;
+      done(fail(errc::unavailable, "no sandbox today"));
+      return;
+    }
+    if (hold) {
+      held.push_back(std::move(done));
+      return;
+    }
+    done(make());
+  }
+
+  /// Answers the oldest held open.
+  void release() {
+    auto done = std::move(held.front());
+    held.pop_front();
+    done(make());
+  }
+
+  executor_info info() const override { return {"scripted", "none", {}, "none"}; }
+  executor_stats stats() const override { return {}; }
+
+  std::shared_ptr<script_log> log = std::make_shared<script_log>();
+  std::vector<std::shared_ptr<scripted_sandbox>> boxes;
+  std::vector<sandbox_spec> specs;
+  std::deque<opened_fn> held;
+  bool hold = false;
+  int fail_next = 0;
+
+private:
+  std::shared_ptr<sandbox> make() {
+    ++log->opened;
+    log->peak = std::max(log->peak, ++log->live);
+    boxes.push_back(std::make_shared<scripted_sandbox>(script_, log));
+    return boxes.back();
+  }
+
+  snippet_script script_;
+};
+
+inline snippet_outcome printed(std::string logs) {
+  snippet_outcome o;
+  o.logs = std::move(logs);
+  return o;
+}
+
+inline snippet_outcome answered(json value, std::string text) {
+  snippet_outcome o;
+  o.is_final = true;
+  o.result = troupe::value{std::move(value), std::move(text)};
+  return o;
+}
+
+inline snippet_outcome ended(snippet_end how, std::string reason = {}) {
+  snippet_outcome o;
+  o.end = how;
+  o.reason = std::move(reason);
+  return o;
+}
+
+}  // namespace troupe::test
