@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace troupe {
@@ -115,18 +116,23 @@ enum class option_type : std::uint8_t {
   map       ///< "ours=theirs", repeated, or separated by commas
 };
 
+/// A checked value: text and choice, whole and bytes, real, boolean, duration, list, map.
+using option_value = std::variant<std::string, std::int64_t, double, bool, millis,
+                                  std::vector<std::string>, std::map<std::string, std::string>>;
+
 /// One row. The name is the file's key; the flag and the variable follow from it.
 struct option_spec {
   std::string_view name; ///< e.g. "max_concurrency"
   option_type type = option_type::text;
-  std::string_view fallback; ///< in the accepted form; empty: not set
-  double least = 0;          ///< whole, real: value; duration: seconds; bytes: bytes
-  double most = 0;           ///< least == most: no range
-  std::vector<std::string_view> choices;
-  std::uint8_t commands = 0;   ///< bits of `command`
-  std::string_view group;      ///< heading in --help
-  std::string_view help;       ///< one line, no full stop
-  std::string_view short_flag; ///< e.g. "-m", or empty
+  std::string_view fallback;             ///< in the accepted form; empty: not set
+  double least = 0;                      ///< whole, real: value; duration: seconds; bytes: bytes
+  double most = 0;                       ///< least == most: no range
+  std::vector<std::string_view> choices; ///< of a choice; of a map: its keys
+  std::uint8_t commands = 0;             ///< bits of `command`
+  std::string_view group;                ///< heading in --help
+  std::string_view help;                 ///< one line, no full stop
+  std::string_view short_flag;           ///< e.g. "-m", or empty
+  void (*assign)(settings& into, const option_value& value) = nullptr;
 
   [[nodiscard]] bool belongs_to(command c) const noexcept {
     return (commands & static_cast<std::uint8_t>(c)) != 0;
