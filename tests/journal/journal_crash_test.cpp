@@ -159,12 +159,28 @@ int outlive_a_full_disk(const std::string& path, MakeRoom make_room) {
   return (*j)->events(run_id{2 * taken + 2})->size() == events_per_entry ? 0 : 15;
 }
 
-/// A tiny file system of our own, in a mount namespace of our own. False where that is forbidden.
+bool write_text(const char* file, const std::string& text) {
+  auto fd = ::open(file, O_WRONLY | O_CLOEXEC);
+  auto done = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  return done;
+}
+
+/// A mount namespace of our own; for anyone but root inside a user namespace, where we are root.
+bool own_mounts() {
+  auto uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
+  if (::geteuid() == 0)
+    return ::unshare(CLONE_NEWNS) == 0;
+  return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0
+         && write_text("/proc/self/uid_map", "0 " + uid + " 1")
+         && write_text("/proc/self/setgroups", "deny")
+         && write_text("/proc/self/gid_map", "0 " + gid + " 1");
+}
+
+/// A tiny file system that only this process sees. False where that is forbidden.
 bool mount_tiny(const std::string& folder) {
-  if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0
-      || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    return false;
-  return ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+  return own_mounts() && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0
+         && ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
 }
 
 } // namespace
