@@ -1,0 +1,43 @@
+#pragma once
+// "provider/model": where the model is, what it is called there, which variable holds the key.
+
+#include "config/options.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// A provider that troupe knows by name.
+/// Source  each provider's own documentation for base URLs and variable names.
+struct provider_spec {
+  std::string_view name;
+  std::string_view base_url;                   ///< without a trailing slash; empty: has none
+  std::vector<std::string_view> url_variables; ///< the first one set wins
+  std::vector<std::string_view> key_variables; ///< the first one set wins
+  bool needs_key = false;                      ///< at its own base URL
+  std::string_view refusal;                    ///< why it cannot be used yet; empty: it can
+};
+
+[[nodiscard]] const std::vector<provider_spec>& providers();
+
+/// Where the calls of a model go.
+struct model_target {
+  std::string provider;
+  std::string model;        ///< the provider's own name; for mock: path of the script
+  std::string base_url;     ///< http, https or unix, without a trailing slash; empty for mock
+  std::string key_variable; ///< holds the key and is set; empty: calls go without a key
+
+  bool operator==(const model_target&) const = default;
+};
+
+/// Reads `options.model` with its base_url and api_key_env. Pure; the key itself is not read into
+/// the result.
+/// A key is demanded only at the provider's own address: a server of one's own may need none.
+/// Errors  invalid_argument: no provider or an unknown one (nearest named), no model, a base URL of
+///         another form, a provider that is still to come; denied: no key (the variable named).
+[[nodiscard]] result<model_target> parse_model_name(const model_options& options,
+                                                    const env_lookup& env);
+
+} // namespace troupe

@@ -1,0 +1,198 @@
+#pragma once
+// Every option of `troupe run` and `troupe eval`: one table that the command line, the
+// configuration file and the environment are read by, and the typed structs that come out.
+
+#include "runtime/core/error.hpp"
+#include "runtime/core/json.hpp"
+#include "runtime/core/time.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+// --- what is asked for: typed -------------------------------------------------------------------
+
+/// Which model, how it is reached, how it samples.
+struct model_options {
+  std::string model;       ///< provider/model; empty when not given
+  std::string base_url;    ///< empty: the provider's
+  std::string api_key_env; ///< variable that holds the key; empty: the provider's
+  std::optional<double> temperature;
+  std::optional<std::uint32_t> max_tokens; ///< of one reply
+  std::optional<std::int64_t> seed;
+  millis request_timeout{300'000};   ///< one request, from sent to the whole reply
+  std::uint32_t attempts = 6;        ///< requests for one reply, the first included
+  std::uint32_t max_connections = 0; ///< requests in flight; 0: as many as max_concurrency
+};
+
+/// What the agent is and when it stops.
+struct agent_settings {
+  std::string kind = "code";
+  std::string instructions;
+  std::vector<std::string> tools;   ///< built-in tools; final_answer is always there
+  std::vector<std::string> imports; ///< module names, "a.*", "*"
+  std::uint32_t max_steps = 20;
+  millis run_time{0};             ///< whole run; 0: none
+  millis step_time{30'000};       ///< one snippet, soft
+  millis step_grace{5'000};       ///< from soft to hard
+  std::uint64_t token_budget = 0; ///< whole run; 0: none
+};
+
+struct sandbox_options {
+  std::string executor = "jail";
+  std::string profile = "default";
+  std::uint64_t memory_bytes = 1ull << 30;
+  std::uint32_t processes = 64;
+  std::uint32_t max_sandboxes = 0; ///< open at once; 0: as many as max_concurrency
+};
+
+/// What is special to a batch.
+struct batch_options {
+  std::string out;                    ///< journal; empty: named after the data set
+  std::uint32_t max_concurrency = 64; ///< runs at once
+  std::uint32_t epochs = 1;
+  std::uint64_t limit = 0;                   ///< samples taken from the front; 0: all
+  std::string scorer;                        ///< exact, includes, regex, numeric; empty: none
+  double tolerance = 1e-6;                   ///< numeric: relative
+  std::map<std::string, std::string> fields; ///< our field -> the data set's
+  bool skip_bad_lines = false;
+};
+
+struct output_options {
+  bool json = false;
+  bool no_color = false;
+  bool quiet = false; ///< no progress
+  std::string log_level = "warn";
+};
+
+// --- where a value came from ---------------------------------------------------------------------
+
+enum class value_origin : std::uint8_t { fallback, file, environment, flag };
+
+/// One option as it is in force.
+struct explained_option {
+  std::string name;
+  std::string value; ///< in the accepted form; empty: not set
+  value_origin origin = value_origin::fallback;
+  std::string where; ///< "default", "troupe.yaml, line 3", "TROUPE_MODEL", "--model"
+};
+
+/// All options of one command, checked.
+struct settings {
+  model_options model;
+  agent_settings agent;
+  sandbox_options sandbox;
+  batch_options batch;
+  output_options output;
+  std::vector<explained_option> explained; ///< in the table's order, the command's options only
+};
+
+/// `--explain`: one line per option, "name  value  (where)".
+[[nodiscard]] std::string explain(const settings& s);
+
+/// The same as JSON for the batch record: {name: {"value": ..., "from": ...}}.
+[[nodiscard]] json to_json(const settings& s);
+
+// --- the table ----------------------------------------------------------------------------------
+
+enum class command : std::uint8_t { run = 1, eval = 2 };
+
+enum class option_type : std::uint8_t {
+  text,
+  whole, ///< integer
+  real,
+  boolean,  ///< a flag without a word is true
+  duration, ///< "90", "90s", "1.5m", "250ms", "2h"; a bare number is seconds
+  bytes,    ///< "512MiB", "1GB", "1073741824"
+  choice,   ///< one of `choices`
+  list,     ///< repeated, or separated by commas
+  map       ///< "ours=theirs", repeated, or separated by commas
+};
+
+/// A checked value: text and choice, whole and bytes, real, boolean, duration, list, map.
+using option_value = std::variant<std::string, std::int64_t, double, bool, millis,
+                                  std::vector<std::string>, std::map<std::string, std::string>>;
+
+/// One row. The name is the file's key; the flag and the variable follow from it.
+struct option_spec {
+  std::string_view name; ///< e.g. "max_concurrency"
+  option_type type = option_type::text;
+  std::string_view fallback;             ///< in the accepted form; empty: not set
+  double least = 0;                      ///< whole, real: value; duration: seconds; bytes: bytes
+  double most = 0;                       ///< least == most: no range
+  std::vector<std::string_view> choices; ///< of a choice; of a map: its keys
+  std::uint8_t commands = 0;             ///< bits of `command`
+  std::string_view group;                ///< heading in --help
+  std::string_view help;                 ///< one line, no full stop
+  std::string_view short_flag;           ///< e.g. "-m", or empty
+  void (*assign)(settings& into, const option_value& value) = nullptr;
+
+  [[nodiscard]] bool belongs_to(command c) const noexcept {
+    return (commands & static_cast<std::uint8_t>(c)) != 0;
+  }
+};
+
+[[nodiscard]] const std::vector<option_spec>& option_table();
+
+/// The row of that name, or null.
+[[nodiscard]] const option_spec* find_option(std::string_view name);
+
+[[nodiscard]] std::string flag_of(const option_spec& spec);     ///< "--max-concurrency"
+[[nodiscard]] std::string variable_of(const option_spec& spec); ///< "TROUPE_MAX_CONCURRENCY"
+
+/// What the option takes, for messages and --help: "a whole number from 1 to 100000".
+[[nodiscard]] std::string accepted_form(const option_spec& spec);
+
+// --- from words to values
+// --------------------------------------------------------------------------
+
+/// One option as somebody wrote it. `words` has one element, or one per element of a list or map
+/// ("ours=theirs"); none for a flag without a word.
+struct option_input {
+  std::string name; ///< the table's name
+  std::vector<std::string> words;
+  std::string where; ///< "troupe.yaml, line 3"; "--model"
+};
+
+/// The value of an environment variable, if it is set.
+using env_lookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The process's own environment.
+[[nodiscard]] env_lookup process_environment();
+
+/// Defaults < file < environment < flags, each checked against its row. Pure.
+/// A file may hold options of the other commands: they are checked and not used. An empty
+/// variable counts as not set. A list or map from a later source replaces the earlier one whole.
+/// Errors  invalid_argument: where it stands, the option, the value, the accepted form; for an
+///         unknown name the nearest one.
+[[nodiscard]] result<settings> resolve(command for_command, const std::vector<option_input>& file,
+                                       const env_lookup& env,
+                                       const std::vector<option_input>& flags);
+
+/// Variables that begin with TROUPE_ and belong to no option, each as a warning with the nearest
+/// name. `known` are other TROUPE_ variables that mean something to the caller.
+[[nodiscard]] std::vector<std::string>
+unknown_variables(const std::vector<std::string>& names,
+                  const std::vector<std::string_view>& known);
+
+// --- the configuration file
+// ------------------------------------------------------------------------
+
+/// Reads the text of a YAML file (`name` is for messages): one mapping of option names.
+/// Errors  invalid_argument: file and line, what was expected, the nearest key, a key that stands
+///         twice; `api_key` is refused with the mend (name a variable instead).
+[[nodiscard]] result<std::vector<option_input>> parse_config(std::string_view text,
+                                                             const std::string& name);
+
+/// Reads `path`, or when it is empty ./troupe.yaml if there is one (else nothing).
+/// Errors  not_found, denied (file unreadable), or parse_config's.
+[[nodiscard]] result<std::vector<option_input>> read_config(const std::string& path);
+
+} // namespace troupe
