@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -17,8 +18,8 @@ enum class restart_type : std::uint8_t { permanent, transient, temporary };
 
 /// How a child ended, as its supervisor sees it.
 struct ending {
-  bool normal = false;    ///< it stopped by itself, or was told to
-  std::string reason;     ///< one line for the journal
+  bool normal = false; ///< it stopped by itself, or was told to
+  std::string reason;  ///< one line for the journal
 };
 
 /// Source  OTP design principles, "Supervisor Behaviour": at most `max_restarts` in `within`,
@@ -29,7 +30,7 @@ struct restart_settings {
   millis within{10'000};
   millis first_delay{10};
   millis longest_delay{5'000};
-  bool jitter = true;   ///< false: the full delay, for tests and for whoever wants it steady
+  bool jitter = true; ///< false: the full delay, for tests and for whoever wants it steady
 };
 
 struct restart_after {
@@ -45,15 +46,23 @@ class restart_policy {
 public:
   explicit restart_policy(restart_settings settings, std::uint64_t seed = 1);
 
+  /// What follows the end `how`, at `now`, of a child of that type. A restart is counted when it
+  /// is granted. An end that calls for no restart counts for nothing, as in OTP.
   [[nodiscard]] std::variant<restart_after, forget, give_up>
   on_exit(restart_type type, const ending& how, time_point now);
 
+  /// Restarts that still count against `max_restarts` at `now`.
   [[nodiscard]] std::uint32_t recent_restarts(time_point now);
 
 private:
+  void forget_old(time_point now);
+  [[nodiscard]] millis next_delay(time_point now);
+
   restart_settings settings_;
-  std::deque<time_point> restarts_;
+  std::deque<time_point> restarts_; ///< those not older than `within`
+  std::uint32_t streak_ = 0;        ///< ends with less than `within` between neighbours
+  std::optional<time_point> last_end_;
   rng random_;
 };
 
-}  // namespace troupe
+} // namespace troupe
