@@ -17,25 +17,25 @@ namespace troupe {
 // --- events: inputs of the loop -----------------------------------------------------------------
 
 struct run_started {
-  std::string task;                  ///< the last user message, when the input is one string
-  std::vector<chat_message> history; ///< earlier messages of a chat input; usually empty
+  std::string task{};                  ///< the last user message, when the input is one string
+  std::vector<chat_message> history{}; ///< earlier messages of a chat input; usually empty
 };
 struct model_replied {
-  model_reply reply;
+  model_reply reply{};
 };
 struct model_failed {
-  model_failure failure;
+  model_failure failure{};
 };
 /// A snippet's end. After an end that the sandbox does not survive, the next one gets a fresh one.
 struct snippet_done {
-  snippet_outcome outcome;
+  snippet_outcome outcome{};
 };
 /// No sandbox could be had for the snippet.
 struct sandbox_failed {
-  std::string detail;
+  std::string detail{};
 };
 struct cancel_requested {
-  std::string reason;
+  std::string reason{};
 };
 /// The run's own deadline has passed.
 struct deadline_passed {};
@@ -56,16 +56,16 @@ using agent_event = std::variant<run_started, model_replied, model_failed, snipp
 
 /// Ask the model. One call is open at a time.
 struct ask_model {
-  model_request request;
+  model_request request{};
 };
 /// Run code in the run's sandbox (opened on first use, replaced when it has died).
 struct run_code {
-  snippet code;
+  snippet code{};
 };
 /// Tell whoever watches, and keep in the journal: "action", "observation", "plan", ...
 struct note {
-  std::string kind;
-  json payload;
+  std::string kind{};
+  json payload{};
 };
 /// Abandon the model call or snippet in flight; its event, if it still comes, is ignored.
 struct abandon {};
@@ -77,14 +77,14 @@ enum class run_end : std::uint8_t { success, max_steps, deadline, budget, stuck,
 /// The run is over; always the last command, exactly once.
 struct finish {
   run_end end = run_end::error;
-  std::optional<value> answer;  ///< for max_steps too, when the forced answer passed its checks
-  std::string error;            ///< one line, empty on success
+  std::optional<value> answer{};  ///< for max_steps too, when the forced answer passed its checks
+  std::string error{};            ///< one line, empty on success
   std::uint32_t turns = 0;
   std::uint32_t snippets = 0;
   std::uint32_t snippet_failures = 0;
   std::uint32_t model_attempts = 0;
-  token_usage tokens;
-  sandbox_usage sandbox;
+  token_usage tokens{};
+  sandbox_usage sandbox{};
 };
 
 using agent_command = std::variant<ask_model, run_code, note, abandon, finish>;

@@ -13,7 +13,7 @@
 namespace troupe {
 
 struct snippet {
-  std::string code;
+  std::string code{};
   /// True when the code is a whole reply that may be prose: if it does not parse as Python, the
   /// outcome is not_code and nothing has run.
   bool may_be_prose = false;
@@ -44,10 +44,10 @@ enum class snippet_end : std::uint8_t {
 }
 
 struct snippet_error {
-  std::string type;       ///< exception class, e.g. "ZeroDivisionError"
-  std::string message;    ///< str(exception)
+  std::string type{};       ///< exception class, e.g. "ZeroDivisionError"
+  std::string message{};    ///< str(exception)
   std::uint32_t line = 0; ///< in the snippet, from 1; 0 when unknown
-  std::string traceback;  ///< the snippet's own frames, as Python prints them
+  std::string traceback{};  ///< the snippet's own frames, as Python prints them
 };
 
 struct sandbox_usage {
@@ -61,13 +61,13 @@ struct sandbox_usage {
 
 struct snippet_outcome {
   snippet_end end = snippet_end::ok;
-  std::optional<value> result;  ///< the last expression's value, or the final answer
+  std::optional<value> result{};  ///< the last expression's value, or the final answer
   bool is_final = false;        ///< `result` is the argument of final_answer
-  std::string logs;             ///< stdout and stderr in order, UTF-8, at most shown_bytes
+  std::string logs{};             ///< stdout and stderr in order, UTF-8, at most shown_bytes
   std::size_t logs_dropped = 0; ///< bytes cut from the logs
-  std::optional<snippet_error> error;
-  std::string reason;           ///< for the ends that kill: one line for the model
-  sandbox_usage usage;
+  std::optional<snippet_error> error{};
+  std::string reason{};           ///< for the ends that kill: one line for the model
+  sandbox_usage usage{};
 };
 
 }  // namespace troupe

@@ -1,0 +1,27 @@
+#include "runtime/agent/events.hpp"
+
+#include <array>
+
+namespace troupe {
+
+std::string_view kind_of(const agent_event& e) noexcept {
+  static constexpr std::array<std::string_view, std::variant_size_v<agent_event>> kinds{
+    "run_started",    "model_replied",    "model_failed",   "snippet_done",
+    "sandbox_failed", "cancel_requested", "deadline_passed"};
+  return kinds[e.index()];
+}
+
+std::string_view to_string(run_end end) noexcept {
+  switch (end) {
+    case run_end::success: return "success";
+    case run_end::max_steps: return "max_steps";
+    case run_end::deadline: return "deadline";
+    case run_end::budget: return "budget";
+    case run_end::stuck: return "stuck";
+    case run_end::cancelled: return "cancelled";
+    case run_end::error: return "error";
+  }
+  return "error";
+}
+
+}  // namespace troupe

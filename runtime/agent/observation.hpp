@@ -1,0 +1,33 @@
+#pragma once
+// What the model is told about the end of its code.
+
+#include "runtime/agent/snippet.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Bytes shown of each part; more is cut in its middle, with a notice.
+struct observation_limits {
+  std::size_t log_bytes = 50'000;
+  std::size_t value_bytes = 20'000;
+  std::size_t error_bytes = 10'000;
+};
+
+/// The text of the message that follows the model's code: "Observation:", then what was printed and
+/// the last value; after a failure what was printed first, then "Error:" with type, message, line
+/// and failing segment, what became of the session's variables, and a nudge. `code` is what ran;
+/// `outcome` may be of any end but not_code.
+[[nodiscard]] std::string observation_text(const snippet_outcome& outcome, std::string_view code,
+                                           const observation_limits& limits);
+
+/// The same for code that ran, and printed `logs`, but whose answer was refused for `why`.
+[[nodiscard]] std::string refusal_text(const snippet_outcome& outcome, std::string_view why,
+                                       const observation_limits& limits);
+
+/// An "Error:" message without any code having run.
+[[nodiscard]] std::string error_text(std::string_view what);
+
+}  // namespace troupe

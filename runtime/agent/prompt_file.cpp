@@ -1,0 +1,118 @@
+// Reading prompt files; yaml-cpp stays in here.
+#include "runtime/agent/prompt.hpp"
+#include "runtime/core/text.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace troupe {
+
+/// The shipped file's text; its definition is generated from config/prompts at build time.
+extern const std::string_view shipped_prompt_text;
+
+namespace {
+
+struct prompt_key {
+  std::string_view section;  ///< empty: top level
+  std::string_view key;
+  std::string prompt_set::* text;
+  bool needed;
+};
+
+constexpr std::array<prompt_key, 8> prompt_keys{{
+  {"", "system_prompt", &prompt_set::system_prompt, true},
+  {"final_answer", "pre_messages", &prompt_set::final_answer_pre, true},
+  {"final_answer", "post_messages", &prompt_set::final_answer_post, true},
+  {"planning", "initial_plan", &prompt_set::initial_plan, false},
+  {"planning", "update_plan_pre_messages", &prompt_set::update_plan_pre, false},
+  {"planning", "update_plan_post_messages", &prompt_set::update_plan_post, false},
+  {"managed_agent", "task", &prompt_set::managed_task, false},
+  {"managed_agent", "report", &prompt_set::managed_report, false},
+}};
+
+std::string full_name(std::string_view section, std::string_view key) {
+  return section.empty() ? std::string{key} : std::string{section} + "." + std::string{key};
+}
+
+error at_mark(const YAML::Mark& mark, std::string what) {
+  auto place = mark.is_null() ? "prompts: " : "prompts, line " + std::to_string(mark.line + 1)
+                                                + ", column " + std::to_string(mark.column + 1) + ": ";
+  return {errc::invalid_argument, place + std::move(what)};
+}
+
+std::vector<std::string_view> keys_of(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (auto& k : prompt_keys) {
+    if (k.section == section)
+      names.push_back(k.key);
+    else if (section.empty() && (names.empty() || names.back() != k.section))
+      names.push_back(k.section);
+  }
+  return names;
+}
+
+bool is_section(std::string_view name) {
+  for (auto& k : prompt_keys)
+    if (!name.empty() && k.section == name)
+      return true;
+  return false;
+}
+
+result<void> read_entry(prompt_set& out, std::string_view section, const std::string& key,
+                        const YAML::Node& node) {
+  for (auto& k : prompt_keys) {
+    if (k.section != section || k.key != key)
+      continue;
+    if (!node.IsScalar())
+      return fail(at_mark(node.Mark(), full_name(section, key) + " must be a text"));
+    out.*k.text = node.as<std::string>();
+    return {};
+  }
+  return fail(at_mark(node.Mark(), "unknown key '" + full_name(section, key) + "'"
+                                     + did_you_mean(key, keys_of(section))));
+}
+
+result<void> read_map(prompt_set& out, std::string_view section, const YAML::Node& map) {
+  if (!map.IsMap())
+    return fail(at_mark(map.Mark(), (section.empty() ? "the file" : std::string{section})
+                                      + " must be a mapping of names to texts"));
+  for (auto entry : map) {
+    auto key = entry.first.IsScalar() ? entry.first.as<std::string>() : std::string{};
+    auto ok = section.empty() && is_section(key) ? read_map(out, key, entry.second)
+                                                 : read_entry(out, section, key, entry.second);
+    if (!ok)
+      return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+result<prompt_set> load_prompts(std::string_view yaml_text) {
+  prompt_set out;
+  try {
+    if (auto ok = read_map(out, "", YAML::Load(std::string{yaml_text})); !ok)
+      return fail(ok.error());
+  } catch (const YAML::Exception& e) {
+    return fail(at_mark(e.mark, e.msg));
+  }
+  for (auto& k : prompt_keys)
+    if (k.needed && trim(out.*k.text).empty())
+      return fail(errc::invalid_argument,
+                  "prompts: key '" + full_name(k.section, k.key) + "' is missing or empty");
+  return out;
+}
+
+const prompt_set& shipped_prompts() {
+  static const auto shipped = [] {
+    auto loaded = load_prompts(shipped_prompt_text);
+    if (!loaded)
+      throw std::logic_error("the shipped prompts are broken: " + loaded.error().detail);
+    return *std::move(loaded);
+  }();
+  return shipped;
+}
+
+}  // namespace troupe
