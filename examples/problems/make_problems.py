@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from check import complaints  # noqa: E402
 from families import FAMILIES  # noqa: E402
 from problem import Redraw  # noqa: E402
-from script import Conversation, cast, rules  # noqa: E402
+from script import REPLIES_WITHOUT_END, Conversation, cast, rules  # noqa: E402
 
 SEED = "troupe problems 1"
 PER_FAMILY = 15
@@ -74,11 +74,13 @@ def expectations(conversations: list[Conversation]) -> dict:
     ids = {role: [c.id for c in conversations if c.role == role]
            for role in ("failing", "format", "wrong", "endless")}
     total = len(conversations)
+    replies = [r for c in conversations for r in c.replies]
+    by_rule = sum(c.by_rule for c in conversations) * REPLIES_WITHOUT_END
     correct = total - len(ids["wrong"]) - len(ids["endless"])
     accuracy = correct / total
     return {
         "scorer": "numeric",
-        "max_steps": 20,
+        "max_steps": REPLIES_WITHOUT_END,
         "samples": total,
         "correct": correct,
         "accuracy": round(accuracy, 6),
@@ -86,7 +88,10 @@ def expectations(conversations: list[Conversation]) -> dict:
         "ends": {"success": total - len(ids["endless"]), "max_steps": len(ids["endless"])},
         "failing_first": dict(Counter(c.kind for c in conversations if c.role == "failing")),
         "formats": dict(Counter(c.kind for c in conversations if c.role == "format")),
-        "replies": sum(len(c.replies) for c in conversations),
+        "replies": len(replies),
+        "turns": len(replies) + by_rule + len(ids["endless"]),  # the forced answers are turns too
+        "snippets": sum(bool(r.code) for r in replies) + by_rule,
+        "snippet_failures": sum(bool(r.code) and r.ends != "ok" for r in replies),
         "ids": {"failing_first": {c.id: c.kind for c in conversations if c.role == "failing"},
                 "formats": {c.id: c.kind for c in conversations if c.role == "format"},
                 "wrong": ids["wrong"], "unanswered": ids["endless"]},

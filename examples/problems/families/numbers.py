@@ -261,11 +261,12 @@ def apart(rng, number):
                  "final_answer(round(len(good) / len(places), 4))"),
         ],
         difficulty="hard",
-        mistakes={"memory": step("I list every order of the row and count the good ones.", """
-                import itertools
-                orders = list(itertools.permutations(range($people)))
-                good = [row for row in orders if abs(row.index(0) - row.index(1)) > $gap]
-                print(len(good), "of", len(orders))
+        mistakes={"memory": step("I reserve a table with every order of the row, then count.", """
+                import itertools, math
+                table = bytearray($people * math.factorial($people))
+                for at, row in enumerate(itertools.permutations(range($people))):
+                    table[$people * at:$people * (at + 1)] = bytes(row)
+                print(len(table), "bytes")
                 """, **values)} if people == 12 else {},
     )
 
