@@ -23,7 +23,7 @@ std::optional<snippet_outcome> hang(const snippet&) {
 }
 
 struct one_run {
-  one_run(test::run_fixture& fx) : fx{fx} {
+  explicit one_run(test::run_fixture& fixture) : fx{fixture} {
     std::tie(owner, ends) = fx.collector<run_finished>();
     agent = spawn_agent(fx.sys, fx.context, {run_id{7}, "s1", {}, owner});
     agent->attach_functor([this](const caf::error&) { gone = true; });

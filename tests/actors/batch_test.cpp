@@ -40,7 +40,7 @@ struct batch_fixture : test::run_fixture {
       return std::pair{run_started{"task of " + i.sample, {}}, std::vector<sandbox_file>{}};
     };
     plan.score = [](const batch_item&, run_result& r) { r.score = r.answer == "1" ? 1.0 : 0.0; };
-    plan.done = [this](batch_outcome o) { ends.push_back(std::move(o)); };
+    plan.done = [this](batch_outcome how) { ends.push_back(std::move(how)); };
   }
 
   caf::actor start() {

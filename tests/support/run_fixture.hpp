@@ -11,6 +11,8 @@
 #include "tests/support/scripted_endpoint.hpp"
 #include "tests/support/scripted_executor.hpp"
 
+#include <catch2/catch_test_macros.hpp>
+
 namespace troupe::test {
 
 /// A journal in memory that answers at once, or holds its answers, or fails.

@@ -1,0 +1,38 @@
+#pragma once
+// What viewers are shown while runs go on. Never acknowledged, never waited for.
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/json.hpp"
+#include "runtime/model/chat.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace troupe {
+
+/// One thing that happened in a run, for live views. Never acknowledged.
+struct run_event {
+  run_id run;
+  std::string sample;
+  std::string kind;  ///< the journal's kinds, plus "output"
+  json payload;
+};
+
+/// How a batch stands.
+struct batch_progress {
+  std::uint64_t total = 0;
+  std::uint64_t done = 0;      ///< runs with a result, earlier sessions included
+  std::uint64_t running = 0;
+  std::uint64_t failed = 0;    ///< ends other than success
+  std::uint64_t scored = 0;
+  double score_sum = 0;
+  token_usage tokens;
+  bool finished = false;
+};
+
+/// A bounded inbox outside the actor system; false when it is full.
+using event_sink = std::function<bool(const run_event&)>;
+using progress_sink = std::function<bool(const batch_progress&)>;
+
+}  // namespace troupe

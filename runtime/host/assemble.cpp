@@ -1,0 +1,169 @@
+#include "runtime/host/assemble.hpp"
+
+#include "config/model_name.hpp"
+#include "executors/jail/jail_executor.hpp"
+#include "runtime/agent/prompt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+namespace troupe {
+namespace {
+
+result<std::string> read_text(const std::string& path, const std::string& what) {
+  std::ifstream in{path, std::ios::binary};
+  if (!in)
+    return fail(errc::not_found, what + " '" + path + "' cannot be read: " + errno_text(errno));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::uint64_t seed) {
+  auto text = read_text(path, "the mock model's script");
+  if (!text)
+    return fail(text.error());
+  auto script = mock_script::parse(*text);
+  if (!script)
+    return fail(script.error().code, path + ": " + script.error().detail);
+  return [script = std::move(*script), seed](http_client&, timers& clock) {
+    return result<std::shared_ptr<endpoint>>{make_mock_endpoint(script, clock, seed)};
+  };
+}
+
+std::uint32_t in_flight_of(const settings& s) {
+  return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
+}
+
+/// Descriptors are counted: half of what the process may open is for sockets, the rest for
+/// sandboxes (four each) and files.
+std::size_t socket_limit(std::size_t wanted) {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 2));
+}
+
+std::size_t sandbox_limit(std::size_t wanted) {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 10));
+}
+
+}  // namespace
+
+runtime_options runtime_options_from(const settings& s, bool live_output) {
+  runtime_options o;
+  o.model.max_in_flight = in_flight_of(s);
+  o.model.attempt_timeout = s.model.request_timeout;
+  o.model.retry.max_attempts = s.model.attempts;
+  o.model.seed = static_cast<std::uint64_t>(s.model.seed.value_or(1));
+  o.http.max_connections = socket_limit(in_flight_of(s));
+  o.http.max_idle_per_peer = o.http.max_connections;
+  o.pool.max_sandboxes = sandbox_limit(
+    s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
+  o.pool.live_output = live_output;
+  return o;
+}
+
+result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
+  auto target = parse_model_name(s.model, env);
+  if (!target)
+    return fail(target.error());
+  if (target->provider == "mock")
+    return mock_endpoint_from(target->model, static_cast<std::uint64_t>(s.model.seed.value_or(1)));
+  auto base = parse_url(target->base_url);
+  if (!base)
+    return fail(base.error());
+  http_endpoint_options where{std::move(*base), {}, {}};
+  if (!target->key_variable.empty())
+    where.key = env(target->key_variable).value_or("");
+  return [where = std::move(where)](http_client& client, timers&) {
+    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, openai_codec(), where)};
+  };
+}
+
+result<runtime::make_executor> executor_from(const settings& s) {
+  if (s.sandbox.executor != "jail")
+    return fail(errc::invalid_argument, "there is no executor '" + s.sandbox.executor
+                                          + "'; this version has: jail");
+  return [](reactor& io) {
+    return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, jail_options{})};
+  };
+}
+
+result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
+  auto tools = std::make_shared<tool_set>();
+  auto added = tools->add(final_answer_tool());
+  for (const auto& name : s.agent.tools) {
+    if (!added)
+      break;
+    auto found = builtin_tool(name);
+    if (!found)
+      return fail(found.error());
+    added = tools->add(std::move(*found));
+  }
+  if (!added)
+    return fail(added.error());
+  return std::shared_ptr<const tool_set>{tools};
+}
+
+result<std::shared_ptr<const agent_definition>>
+agent_from(const settings& s, const tool_set& tools, const env_lookup& env) {
+  agent_options o;
+  o.prompts = shipped_prompts();
+  o.instructions = s.agent.instructions;
+  o.tools = tools.specs();
+  o.imports = s.agent.imports;
+  o.max_steps = s.agent.max_steps;
+  o.run_time = s.agent.run_time;
+  o.step_time = s.agent.step_time;
+  o.step_grace = s.agent.step_grace;
+  o.token_budget = s.agent.token_budget;
+  if (auto target = parse_model_name(s.model, env))
+    o.model.model = target->model;
+  o.model.temperature = s.model.temperature;
+  o.model.max_output_tokens = s.model.max_tokens;
+  o.model.seed = s.model.seed;
+  return define_agent(std::move(o));
+}
+
+sandbox_spec sandbox_from(const settings& s, const tool_set& tools) {
+  sandbox_spec spec;
+  spec.profile = s.sandbox.profile;
+  spec.tools = tools.specs();
+  spec.imports = s.agent.imports;
+  spec.limits.memory_bytes = s.sandbox.memory_bytes;
+  spec.limits.processes = s.sandbox.processes;
+  return spec;
+}
+
+json machine_record(const executor* backend) {
+  utsname os{};
+  uname(&os);
+  struct sysinfo memory {};
+  sysinfo(&memory);
+  json out{{"cores", std::thread::hardware_concurrency()},
+           {"memory_bytes", memory.totalram * memory.mem_unit},
+           {"kernel", std::string{os.sysname} + " " + os.release},
+           {"load", static_cast<double>(memory.loads[0]) / (1 << SI_LOAD_SHIFT)},
+           {"troupe", TROUPE_VERSION},
+           {"commit", TROUPE_COMMIT}};
+  if (backend) {
+    auto info = backend->info();
+    out["executor"] = {{"name", info.name},
+                       {"isolation", info.isolation},
+                       {"missing", info.missing},
+                       {"python", info.python}};
+  }
+  return out;
+}
+
+}  // namespace troupe

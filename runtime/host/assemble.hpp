@@ -1,0 +1,38 @@
+#pragma once
+// From settings to parts: the one place that reads configuration and knows which part it means.
+
+#include "actors/agent.hpp"
+#include "config/options.hpp"
+#include "runtime/host/runtime.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Sizes and limits of a runtime, from the options.
+[[nodiscard]] runtime_options runtime_options_from(const settings& s, bool live_output);
+
+/// How to make the model's endpoint; reads the key's variable and the mock's script now, so that a
+/// missing one is found before anything starts.
+/// Errors  those of parse_model_name, parse_url and mock_script::parse, with the option named.
+[[nodiscard]] result<runtime::make_endpoint> endpoint_from(const settings& s,
+                                                           const env_lookup& env);
+
+/// How to make the executor.
+/// Errors  invalid_argument: an executor that does not exist.
+[[nodiscard]] result<runtime::make_executor> executor_from(const settings& s);
+
+/// The tools by their names, final_answer among them.
+/// Errors  not_found: the nearest name.
+[[nodiscard]] result<std::shared_ptr<const tool_set>> tools_from(const settings& s);
+
+[[nodiscard]] result<std::shared_ptr<const agent_definition>>
+agent_from(const settings& s, const tool_set& tools, const env_lookup& env);
+
+[[nodiscard]] sandbox_spec sandbox_from(const settings& s, const tool_set& tools);
+
+/// Cores, memory, kernel, versions and isolation, for the batch record.
+[[nodiscard]] json machine_record(const executor* backend);
+
+}  // namespace troupe

@@ -1,0 +1,281 @@
+#include "runtime/host/evaluation.hpp"
+
+#include "runtime/eval/scorer.hpp"
+#include "runtime/host/assemble.hpp"
+
+#include <future>
+#include <mutex>
+#include <set>
+
+#include <sys/resource.h>
+
+namespace troupe {
+namespace {
+
+using sample_epoch = std::pair<std::string, std::uint32_t>;
+
+/// What a journal already holds of this batch.
+struct earlier_work {
+  std::set<sample_epoch> done;
+  batch_progress progress;
+  run_id next_run{1};
+  std::int64_t started_at = 0;
+};
+
+result<earlier_work> read_earlier(const journal& store, const std::string& path,
+                                  const dataset& data) {
+  earlier_work w;
+  auto record = store.batch();
+  if (!record)
+    return fail(record.error());
+  if (!record->config.empty()) {
+    auto config = parse_json(record->config);
+    auto hash = config ? string_or(config->value("dataset", json::object()), "sha256") : "";
+    if (hash != data.sha256)
+      return fail(errc::invalid_argument,
+                  "'" + path + "' holds results of another dataset than '" + data.path
+                    + "' as it is now; give another --out, or put the dataset back");
+    w.started_at = record->started_at;
+  }
+  auto results = store.results();
+  auto last = store.last_run();
+  if (!results || !last)
+    return fail(results ? last.error() : results.error());
+  w.next_run = run_id{last->value + 1};
+  for (const auto& r : *results) {
+    w.done.emplace(r.sample_id, r.epoch);
+    ++w.progress.done;
+    w.progress.tokens += r.tokens;
+    if (r.end != to_string(run_end::success))
+      ++w.progress.failed;
+    if (r.score) {
+      ++w.progress.scored;
+      w.progress.score_sum += *r.score;
+    }
+  }
+  return w;
+}
+
+json process_stats() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return {{"cpu_user_s", seconds(use.ru_utime)},
+          {"cpu_system_s", seconds(use.ru_stime)},
+          {"max_rss_bytes", static_cast<std::uint64_t>(use.ru_maxrss) * 1024}};
+}
+
+}  // namespace
+
+struct evaluation::impl {
+  evaluation_request request;
+  std::unique_ptr<runtime> host;
+  caf::actor batch;
+  batch_record record;
+  scorer judge;
+
+  std::mutex mutex;  // guards outcome and told
+  evaluation_outcome outcome;
+  bool told = false;
+  std::promise<void> ended;
+
+  [[nodiscard]] const sample& sample_of(const batch_item& i) const {
+    return request.data.samples[i.index];
+  }
+
+  batch_plan plan(const earlier_work& before);
+  result<std::shared_ptr<const agent_context>> context();
+  result<void> begin();
+  void tell(std::string end, std::string detail, const batch_progress& progress);
+  json stats() const;
+};
+
+void evaluation::impl::tell(std::string end, std::string detail, const batch_progress& progress) {
+  {
+    std::lock_guard lock{mutex};
+    if (std::exchange(told, true))
+      return;
+    outcome.end = std::move(end);
+    outcome.detail = std::move(detail);
+    outcome.progress = progress;
+  }
+  ended.set_value();
+  if (request.finished)
+    request.finished();
+}
+
+batch_plan evaluation::impl::plan(const earlier_work& before) {
+  const auto& o = request.options;
+  batch_plan p;
+  p.max_concurrency = o.batch.max_concurrency;
+  p.first_run = before.next_run;
+  p.before = before.progress;
+  for (std::uint32_t epoch = 1; epoch <= o.batch.epochs; ++epoch)
+    for (std::size_t i = 0; i < request.data.samples.size(); ++i)
+      if (!before.done.contains({request.data.samples[i].id, epoch}))
+        p.items.push_back({request.data.samples[i].id, epoch, i});
+  p.before.total = before.progress.done + p.items.size();
+  p.input = [this](const batch_item& item) {
+    const auto& s = sample_of(item);
+    std::vector<sandbox_file> files;
+    for (const auto& f : s.files)
+      files.push_back({f.path, *f.bytes});
+    return std::pair{run_started{s.input, s.history}, std::move(files)};
+  };
+  p.score = [this](const batch_item& item, run_result& r) {
+    if (judge) {
+      auto verdict = judge(sample_of(item), r);
+      r.score = verdict.score;
+      r.score_note = std::move(verdict.note);
+    }
+    if (request.journal_path.empty()) {
+      std::lock_guard lock{mutex};
+      outcome.results.push_back(r);
+    }
+  };
+  p.done = [this](const batch_outcome& end) {
+    tell(std::string{to_string(end.end)}, end.detail, end.progress);
+  };
+  return p;
+}
+
+result<std::shared_ptr<const agent_context>> evaluation::impl::context() {
+  const auto& o = request.options;
+  auto tools = tools_from(o);
+  if (!tools)
+    return fail(tools.error());
+  auto agent = agent_from(o, **tools, request.env);
+  if (!agent)
+    return fail(agent.error());
+  return host->make_context(std::move(*agent), *tools, sandbox_from(o, **tools));
+}
+
+result<void> evaluation::impl::begin() {
+  const auto& o = request.options;
+  if (!o.batch.scorer.empty()) {
+    auto made = make_scorer(o.batch);
+    if (!made)
+      return fail(made.error());
+    judge = std::move(*made);
+  }
+  auto model = endpoint_from(o, request.env);
+  auto boxes = executor_from(o);
+  if (!model || !boxes)
+    return fail(model ? boxes.error() : model.error());
+
+  earlier_work before;
+  std::unique_ptr<journal> store;
+  if (!request.journal_path.empty()) {
+    auto opened = journal::open(request.journal_path);
+    if (!opened)
+      return fail(opened.error());
+    store = std::move(*opened);
+    auto earlier = read_earlier(*store, request.journal_path, request.data);
+    if (!earlier)
+      return fail(earlier.error());
+    before = std::move(*earlier);
+  }
+
+  auto started = runtime::start(runtime_options_from(o, static_cast<bool>(request.events)), *model,
+                                *boxes, std::move(store), [this](const error& e) {
+                                  tell("failed", "the runtime gave up: " + e.detail, {});
+                                });
+  if (!started)
+    return fail(started.error());
+  host = std::move(*started);
+
+  auto made = context();
+  if (!made)
+    return fail(made.error());
+  auto p = plan(before);
+  p.agent = std::move(*made);
+
+  record.started_at = before.started_at != 0 ? before.started_at : wall_micros();
+  record.config = dump_json({{"options", to_json(o)},
+                             {"dataset", {{"path", request.data.path},
+                                          {"sha256", request.data.sha256},
+                                          {"samples", request.data.samples.size()},
+                                          {"bad_lines", request.data.bad_lines}}}});
+  record.machine = dump_json(machine_record(host->backend()));
+  if (auto* thread = host->store()) {
+    if (auto put = thread->put_batch(record, {}); !put)
+      return fail(put.error());
+    thread->flush_blocking();
+  }
+  if (request.progress || request.events)
+    host->watch({"command line", request.events, request.progress});
+  batch = host->start_batch(std::move(p));
+  return {};
+}
+
+json evaluation::impl::stats() const {
+  const auto& m = host->model_stats();
+  const auto& b = host->pool_stats();
+  auto http = host->http_stats();
+  json out{{"process", process_stats()},
+           {"model", {{"calls", m.calls.load()},
+                      {"attempts", m.attempts.load()},
+                      {"retries", m.retries.load()},
+                      {"rate_limited", m.rate_limited.load()},
+                      {"failures", m.failures.load()}}},
+           {"http", {{"requests", http.requests},
+                     {"connections_opened", http.connections_opened},
+                     {"stale_retries", http.stale_retries}}},
+           {"sandboxes", {{"opened", b.opened.load()},
+                          {"open_failures", b.open_failures.load()},
+                          {"closed_clean", b.closed_clean.load()},
+                          {"closed_unclean", b.closed_unclean.load()},
+                          {"peak", b.peak.load()}}}};
+  if (auto* backend = host->backend()) {
+    auto e = backend->stats();
+    if (e.opened > 0)
+      out["sandboxes"]["open_mean_ms"] = static_cast<double>(e.open_total.count()) / 1000.0
+                                         / static_cast<double>(e.opened);
+    if (e.closed > 0)
+      out["sandboxes"]["teardown_mean_ms"] = static_cast<double>(e.teardown_total.count()) / 1000.0
+                                             / static_cast<double>(e.closed);
+  }
+  if (auto* thread = host->store()) {
+    auto j = thread->stats();
+    out["journal"] = {{"events", j.events}, {"commits", j.commits}, {"failures", j.failures}};
+  }
+  return out;
+}
+
+result<std::unique_ptr<evaluation>> evaluation::start(evaluation_request request) {
+  auto parts = std::make_unique<impl>();
+  parts->request = std::move(request);
+  if (auto begun = parts->begin(); !begun)
+    return fail(begun.error());
+  return std::unique_ptr<evaluation>{new evaluation{std::move(parts)}};
+}
+
+evaluation::evaluation(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
+
+evaluation::~evaluation() = default;
+
+void evaluation::stop() {
+  caf::anon_send(impl_->batch, batch_stop{});
+}
+
+void evaluation::cancel(const std::string& reason) {
+  caf::anon_send(impl_->batch, batch_cancel{reason});
+}
+
+evaluation_outcome evaluation::wait() {
+  auto& p = *impl_;
+  p.ended.get_future().wait();
+  p.batch = nullptr;
+  if (auto* thread = p.host->store()) {
+    p.record.ended_at = wall_micros();
+    p.record.end = p.outcome.end;
+    p.record.stats = dump_json(p.stats());
+    if (auto put = p.host->store()->put_batch(p.record, {}); put)
+      thread->flush_blocking();
+  }
+  p.host.reset();
+  std::lock_guard lock{p.mutex};
+  return std::move(p.outcome);
+}
+
+}  // namespace troupe
