@@ -1,0 +1,111 @@
+#include "runtime/cli/arguments.hpp"
+#include "runtime/cli/commands.hpp"
+#include "runtime/cli/live_view.hpp"
+#include "runtime/cli/signals.hpp"
+#include "runtime/host/evaluation.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include <unistd.h>
+
+namespace troupe::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool wants_colour(const output_options& how) {
+  auto* no_color = std::getenv("NO_COLOR");
+  return !how.no_color && (no_color == nullptr || *no_color == '\0') && isatty(STDERR_FILENO) == 1;
+}
+
+json as_json(const run_result& r) {
+  json out{{"end", r.end},
+           {"answer", r.answer_value.is_null() && !r.answer.empty() ? json(r.answer) : r.answer_value},
+           {"turns", r.turns},
+           {"snippets", r.snippets},
+           {"tokens", {{"input", r.tokens.input}, {"output", r.tokens.output}}},
+           {"wall_ms", static_cast<double>(r.wall.count()) / 1000.0}};
+  if (!r.error.empty())
+    out["error"] = r.error;
+  return out;
+}
+
+int say_result(const run_result& r, const output_options& how) {
+  if (how.json)
+    std::puts(dump_json(as_json(r)).c_str());
+  else if (!r.answer.empty())
+    std::puts(r.answer.c_str());
+  if (!how.quiet && !how.json)
+    std::fprintf(stderr, "%s: %u turns, %llu tokens, %.1f s\n", r.end.c_str(), r.turns,
+                 static_cast<unsigned long long>(r.tokens.total()),
+                 static_cast<double>(r.wall.count()) / 1e6);
+  if (r.end == "success")
+    return done;
+  return r.error.empty() ? static_cast<int>(no_answer) : complain(no_answer, r.error);
+}
+
+dataset one_task(const std::string& task) {
+  dataset d;
+  d.path = "(command line)";
+  d.sha256 = "";
+  sample s;
+  s.id = "task";
+  s.input = task;
+  d.samples.push_back(std::move(s));
+  return d;
+}
+
+}  // namespace
+
+int run_command(const words& arguments) {
+  auto parsed = parse_arguments(command::run, "run", "Runs an agent on one task and shows what it does.",
+                                "task", "what the agent shall do", arguments);
+  if (!parsed.ok)
+    return parsed.exit_code;
+  auto& given = *parsed.ok;
+  if (given.explain) {
+    std::fputs(explain(given.options).c_str(), stdout);
+    return done;
+  }
+  if (given.rest.size() != 1)
+    return complain(usage, "run takes one task, in quotes; see troupe run --help");
+
+  const auto& how = given.options.output;
+  auto colour = wants_colour(how);
+  signals events;
+  evaluation_request request;
+  request.options = given.options;
+  request.options.batch.max_concurrency = 1;
+  request.options.batch.epochs = 1;
+  request.options.batch.scorer.clear();
+  request.data = one_task(given.rest[0]);
+  request.env = process_environment();
+  if (!how.quiet && !how.json)
+    request.events = [colour](const run_event& e) {
+      std::fputs(show_event(e, colour).c_str(), stderr);
+      return true;
+    };
+  request.finished = [&] { events.wake(); };
+  auto work = evaluation::start(std::move(request));
+  if (!work)
+    return complain(work.error().code == errc::unavailable ? failed : usage, work.error().detail);
+  while (true) {
+    auto event = events.wait(1000ms);
+    if (event == signals::event::woken)
+      break;
+    if (event == signals::event::interrupted)
+      (*work)->cancel("cancelled by the user");
+  }
+  auto end = (*work)->wait();
+  if (end.end == "failed")
+    return complain(failed, end.detail);
+  if (end.results.empty())
+    return complain(incomplete, "cancelled");
+  return say_result(end.results.front(), how);
+}
+
+}  // namespace troupe::cli

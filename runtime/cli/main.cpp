@@ -1,0 +1,78 @@
+#include "runtime/cli/commands.hpp"
+
+#include "runtime/core/log.hpp"
+#include "runtime/core/text.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+namespace troupe::cli {
+namespace {
+
+struct command_row {
+  std::string_view name;
+  int (*run)(const words&);
+  std::string_view help;
+};
+
+constexpr std::array<command_row, 6> commands = {{
+  {"run", run_command, "one task, live"},
+  {"eval", eval_command, "a dataset, wide, resumable"},
+  {"report", report_command, "accuracy, ends, tokens and times of a journal"},
+  {"trace", trace_command, "one run's timeline"},
+  {"doctor", doctor_command, "what works on this machine, and why not"},
+  {"bench", bench_command, "measure overhead and throughput"},
+}};
+
+void print_usage(std::FILE* to) {
+  std::fputs("usage: troupe <command> [options]; each command has --help\n\n", to);
+  for (const auto& c : commands)
+    std::fprintf(to, "  %-8.*s %.*s\n", static_cast<int>(c.name.size()), c.name.data(),
+                 static_cast<int>(c.help.size()), c.help.data());
+  std::fputs("\n  --version, --help\n", to);
+}
+
+int dispatch(const words& all) {
+  if (all.empty()) {
+    print_usage(stderr);
+    return usage;
+  }
+  if (all[0] == "--help" || all[0] == "-h" || all[0] == "help") {
+    print_usage(stdout);
+    return done;
+  }
+  if (all[0] == "--version") {
+    std::puts("troupe " TROUPE_VERSION);
+    return done;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& c : commands) {
+    if (c.name == all[0])
+      return c.run({all.begin() + 1, all.end()});
+    names.push_back(c.name);
+  }
+  return complain(usage, "there is no command '" + all[0] + "'" + did_you_mean(all[0], names)
+                           + "; see troupe --help");
+}
+
+}  // namespace
+
+int complain(exit_code code, const std::string& line) {
+  std::fprintf(stderr, "troupe: %s\n", line.c_str());
+  return code;
+}
+
+}  // namespace troupe::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error at the write
+  try {
+    return troupe::cli::dispatch({argv + 1, argv + argc});
+  } catch (const std::exception& e) {
+    // A bug of ours, or no memory: one line, no trace.
+    return troupe::cli::complain(troupe::cli::failed, std::string{"internal error: "} + e.what());
+  }
+}

@@ -1,0 +1,187 @@
+#include "runtime/host/doctor.hpp"
+
+#include "config/model_name.hpp"
+#include "config/options.hpp"
+#include "executors/jail/jail_executor.hpp"
+#include "runtime/journal/journal.hpp"
+#include "runtime/net/reactor.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using state = finding::state;
+
+finding look_at_kernel() {
+  utsname os{};
+  uname(&os);
+  return {"machine", state::works,
+          fmt::format("{} {}, {} cores, {}", os.sysname, os.release,
+                      std::thread::hardware_concurrency(),
+                      geteuid() == 0 ? "root" : fmt::format("uid {} (rootless)", geteuid())),
+          false};
+}
+
+finding look_at_descriptors() {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  auto sandboxes = files.rlim_cur / 10;
+  return {"descriptors", files.rlim_cur >= 4096 ? state::works : state::weaker,
+          fmt::format("{} may be open: room for {} sandboxes at once{}", files.rlim_cur, sandboxes,
+                      files.rlim_cur >= 4096 ? "" : "; raise it with ulimit -n"),
+          false};
+}
+
+finding look_at_journal() {
+  auto path = std::filesystem::temp_directory_path() / fmt::format("troupe-doctor-{}.db", getpid());
+  auto opened = journal::open(path.string());
+  auto ok = opened.has_value();
+  auto detail = ok ? "SQLite in WAL mode can be written in " + path.parent_path().string()
+                   : opened.error().detail;
+  if (ok)
+    opened->reset();
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"})
+    std::filesystem::remove(path.string() + suffix);
+  return {"journal", ok ? state::works : state::missing, detail, true};
+}
+
+/// Opens a jail, runs 1 + 1, closes it, and says how long each took.
+struct jail_trial {
+  result<snippet_outcome> outcome = fail(errc::timeout, "no answer");
+  close_report closed;
+  micros first{0};
+  std::string isolation;
+};
+
+jail_trial try_jail(executor& jail, reactor& io) {
+  jail_trial trial;
+  std::promise<void> over;
+  auto began = steady_clock::now();
+  sandbox_spec spec;
+  std::shared_ptr<sandbox> box;
+  jail.open(spec, [&](result<std::shared_ptr<sandbox>> opened) {
+    if (!opened) {
+      trial.outcome = fail(opened.error());
+      over.set_value();
+      return;
+    }
+    box = std::move(*opened);
+    trial.isolation = box->isolation();
+    box->listen({}, {});
+    snippet one{"1 + 1", false, io.now() + 10s, io.now() + 11s};
+    auto ran = box->run(one, [&](snippet_outcome o) {
+      trial.first = std::chrono::duration_cast<micros>(steady_clock::now() - began);
+      trial.outcome = std::move(o);
+      box->close([&](close_report r) {
+        trial.closed = std::move(r);
+        over.set_value();
+      });
+    });
+    if (!ran) {
+      trial.outcome = fail(ran.error());
+      over.set_value();
+    }
+  });
+  over.get_future().wait();
+  return trial;
+}
+
+std::vector<finding> look_at_jail() {
+  reactor io;
+  std::vector<finding> out;
+  {
+    jail_executor jail{io, {}};
+    auto trial = try_jail(jail, io);
+    auto info = jail.info();
+    if (!trial.outcome) {
+      out.push_back({"jail", state::missing, trial.outcome.error().detail, true});
+      return out;
+    }
+    auto right = trial.outcome->result && trial.outcome->result->text == "2";
+    out.push_back({"jail", right ? state::works : state::missing,
+                   right ? fmt::format("1 + 1 = 2 in Python {}, first answer after {:.1f} ms (zygote's "
+                                       "start included)", info.python,
+                                       static_cast<double>(trial.first.count()) / 1000.0)
+                         : "1 + 1 was not 2: " + trial.outcome->reason,
+                   true});
+    out.push_back({"isolation", info.missing.empty() ? state::works : state::weaker,
+                   trial.isolation, false});
+    for (const auto& m : info.missing)
+      out.push_back({"  not in force", state::weaker, m, false});
+    out.push_back({"teardown", trial.closed.clean() ? state::works : state::missing,
+                   trial.closed.clean()
+                     ? fmt::format("verified gone after {:.1f} ms",
+                                   static_cast<double>(trial.closed.teardown.count()) / 1000.0)
+                     : trial.closed.detail,
+                   true});
+  }
+  io.stop();
+  return out;
+}
+
+std::vector<finding> look_at_keys() {
+  std::vector<finding> out;
+  auto env = process_environment();
+  for (const auto& p : providers()) {
+    if (!p.needs_key || !p.refusal.empty())
+      continue;
+    std::string names, found;
+    for (auto v : p.key_variables) {
+      names += (names.empty() ? "" : " or ") + std::string{v};
+      if (found.empty() && env(std::string{v}))
+        found = v;
+    }
+    out.push_back({"key for " + std::string{p.name} + "/", found.empty() ? state::weaker : state::works,
+                   found.empty() ? "none; set " + names + " to use it" : "in " + found, false});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<finding> examine_machine() {
+  std::vector<finding> out{look_at_kernel(), look_at_descriptors(), look_at_journal()};
+  for (auto& f : look_at_jail())
+    out.push_back(std::move(f));
+  for (auto& f : look_at_keys())
+    out.push_back(std::move(f));
+  return out;
+}
+
+std::string show(const std::vector<finding>& findings) {
+  static constexpr const char* marks[] = {"ok", "--", "NO"};
+  std::string out;
+  for (const auto& f : findings)
+    out += fmt::format("{}  {:<22} {}\n", marks[static_cast<int>(f.how)], f.what, f.detail);
+  return out;
+}
+
+json to_json(const std::vector<finding>& findings) {
+  static constexpr const char* words[] = {"works", "weaker", "missing"};
+  auto out = json::array();
+  for (const auto& f : findings)
+    out.push_back({{"what", f.what},
+                   {"state", words[static_cast<int>(f.how)]},
+                   {"detail", f.detail},
+                   {"needed", f.needed}});
+  return out;
+}
+
+bool all_needed_work(const std::vector<finding>& findings) {
+  for (const auto& f : findings)
+    if (f.needed && f.how == finding::state::missing)
+      return false;
+  return true;
+}
+
+}  // namespace troupe
