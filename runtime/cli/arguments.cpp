@@ -67,7 +67,7 @@ void warn_about_variables() {
 
 parsed_arguments parse_arguments(command which, const std::string& name, const std::string& help,
                                  const std::string& rest_name, const std::string& rest_help,
-                                 const std::vector<std::string>& words) {
+                                 const std::vector<std::string>& given) {
   CLI::App app{help, "troupe " + name};
   arguments out;
   std::string config;
@@ -81,7 +81,8 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
   app.allow_extras();
 
   try {
-    app.parse({words.rbegin(), words.rend()});
+    std::vector<std::string> reversed{given.rbegin(), given.rend()};  // as CLI11 wants it
+    app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return {std::nullopt, done};
@@ -94,9 +95,9 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
   std::vector<option_input> flags;
   for (const auto& [option, s] : seen)
     if (s.option->count() > 0) {
-      auto given = s.words;
-      std::erase(given, "");  // how CLI11 shows a flag without a word
-      flags.push_back({option, std::move(given), flag_of(*find_option(option))});
+      auto values = s.words;
+      std::erase(values, "");  // how CLI11 shows a flag without a word
+      flags.push_back({option, std::move(values), flag_of(*find_option(option))});
     }
   auto file = read_config(config);
   if (!file)
