@@ -15,7 +15,7 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost1.81-dev libssl-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libsqlite3-dev
-  libyaml-cpp-dev libcli11-dev libexpected-dev libseccomp-dev libpython3-dev python3 openssl
+  libyaml-cpp-dev libre2-dev libcli11-dev libexpected-dev libseccomp-dev libpython3-dev python3 openssl
 )
 lint_packages=(clang-format-16 clang-tidy-16)
 
