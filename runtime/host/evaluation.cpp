@@ -72,7 +72,7 @@ struct evaluation::impl {
   std::unique_ptr<runtime> host;
   caf::actor batch;
   batch_record record;
-  scorer judge;
+  std::optional<scorer_options> judge;
 
   std::mutex mutex;  // guards outcome and told
   evaluation_outcome outcome;
@@ -85,6 +85,7 @@ struct evaluation::impl {
 
   batch_plan plan(const earlier_work& before);
   result<std::shared_ptr<const agent_context>> context();
+  result<void> choose_scorer();
   result<void> begin();
   void tell(std::string end, std::string detail, const batch_progress& progress);
   json stats() const;
@@ -124,9 +125,12 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
   };
   p.score = [this](const batch_item& item, run_result& r) {
     if (judge) {
-      auto verdict = judge(sample_of(item), r);
-      r.score = verdict.score;
-      r.score_note = std::move(verdict.note);
+      auto answered = !r.answer.empty() || !r.answer_value.is_null();
+      auto says = score_run(*judge, r.end,
+                            answered ? std::optional<std::string_view>{r.answer} : std::nullopt,
+                            sample_of(item).targets);
+      r.score = says.score;
+      r.score_note = std::move(says.note);
     }
     if (request.journal_path.empty()) {
       std::lock_guard lock{mutex};
@@ -150,14 +154,32 @@ result<std::shared_ptr<const agent_context>> evaluation::impl::context() {
   return host->make_context(std::move(*agent), *tools, sandbox_from(o, **tools));
 }
 
+/// A dataset none of whose targets can be read is found before anything is spent on it.
+result<void> evaluation::impl::choose_scorer() {
+  const auto& o = request.options.batch;
+  if (o.scorer.empty())
+    return {};
+  auto kind = scorer_from(o.scorer);
+  if (!kind)
+    return fail(kind.error());
+  scorer_options chosen;
+  chosen.kind = *kind;
+  chosen.tolerance.relative = o.tolerance;
+  result<void> readable = {};
+  for (const auto& s : request.data.samples)
+    if (readable = check_targets(chosen, s.targets); readable)
+      break;
+  if (!readable)
+    return fail(errc::invalid_argument, "no target in '" + request.data.path + "' fits the scorer '"
+                                          + o.scorer + "': " + readable.error().detail);
+  judge = chosen;
+  return {};
+}
+
 result<void> evaluation::impl::begin() {
   const auto& o = request.options;
-  if (!o.batch.scorer.empty()) {
-    auto made = make_scorer(o.batch);
-    if (!made)
-      return fail(made.error());
-    judge = std::move(*made);
-  }
+  if (auto chosen = choose_scorer(); !chosen)
+    return chosen;
   auto model = endpoint_from(o, request.env);
   auto boxes = executor_from(o);
   if (!model || !boxes)
