@@ -1,0 +1,462 @@
+#include "runtime/net/http.hpp"
+#include "runtime/net/http_connection.hpp"
+#include "runtime/net/on_reactor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using connection_ptr = std::shared_ptr<http_connection>;
+
+/// One send, from the caller's thread to its done.
+struct call {
+  http_client::ticket id = 0;
+  std::string peer; ///< scheme, host and port: what a connection may be reused for
+  std::shared_ptr<const outgoing> out;
+  time_point deadline = never;
+  http_client::done_fn done;
+  result<void> sendable;
+  timer_id deadline_timer = 0;
+  timer_id connect_timer = 0;
+  connection_ptr on;       ///< while it has a connection
+  bool reused = false;     ///< `on` carried an exchange before
+  bool fresh_only = false; ///< its first try met a connection that was already closed
+  bool sent = false;       ///< bytes of it may have reached the peer
+};
+
+using call_ptr = std::shared_ptr<call>;
+
+std::string peer_name(const url& u) {
+  if (u.scheme == "unix")
+    return "unix://" + u.host;
+  auto host = u.host.find(':') == std::string::npos ? u.host : "[" + u.host + "]";
+  return u.scheme + "://" + host + ":" + std::to_string(u.port);
+}
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+           || marks.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; });
+}
+
+/// A header that a caller's value could break is refused: it could smuggle a second request.
+result<void> check_request(const http_request& r) {
+  if (!is_token(r.method))
+    return fail(errc::invalid_argument, "'" + r.method + "' is not an HTTP method");
+  if (has_control(r.target) || r.target.find(' ') != std::string::npos)
+    return fail(errc::invalid_argument, "the target has blanks or control characters");
+  constexpr std::size_t longest_socket_path = 107;
+  if (r.to.scheme == "unix" && r.to.host.size() > longest_socket_path)
+    return fail(errc::invalid_argument, "a unix socket's path has at most 107 bytes");
+  for (auto& [name, value] : r.headers)
+    if (!is_token(name) || has_control(value))
+      return fail(errc::invalid_argument,
+                  "the header '" + name + "' has characters that HTTP does not allow");
+  return {};
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool has_header(const http_request& r, std::string_view name) {
+  return std::any_of(r.headers.begin(), r.headers.end(),
+                     [&](auto& h) { return same_name(h.first, name); });
+}
+
+void append_host(std::string& out, const url& u) {
+  auto default_port = u.scheme == "https" ? 443 : 80;
+  if (u.scheme == "unix")
+    out += "localhost";
+  else if (u.host.find(':') == std::string::npos)
+    out += u.host;
+  else
+    out.append("[").append(u.host).append("]");
+  if (u.scheme != "unix" && u.port != default_port)
+    out.append(":").append(std::to_string(u.port));
+}
+
+std::string header_of(const http_request& r) {
+  std::size_t body_bytes = 0;
+  for (auto piece : r.body)
+    body_bytes += piece.size();
+  std::string out;
+  out.reserve(512);
+  out.append(r.method).append(" ").append(r.target.empty() ? "/" : r.target);
+  out.append(" HTTP/1.1\r\n");
+  if (!has_header(r, "host")) {
+    out += "host: ";
+    append_host(out, r.to);
+    out += "\r\n";
+  }
+  if (!has_header(r, "user-agent"))
+    out += "user-agent: troupe\r\n";
+  // The framing is ours to say: a caller's own word for it could only contradict.
+  for (auto& [name, value] : r.headers)
+    if (!same_name(name, "content-length") && !same_name(name, "transfer-encoding"))
+      out.append(name).append(": ").append(value).append("\r\n");
+  if (body_bytes > 0 || (r.method != "GET" && r.method != "HEAD"))
+    out.append("content-length: ").append(std::to_string(body_bytes)).append("\r\n");
+  out += "\r\n";
+  return out;
+}
+
+} // namespace
+
+// Everything below runs on the reactor's thread, except where it says otherwise.
+struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
+  impl(reactor& r, http_client_limits l)
+    : io{r}, limits{std::move(l)}, addresses{std::make_shared<address_book>(r.context())} {}
+
+  struct idle_connection {
+    std::string peer;
+    connection_ptr connection;
+    time_point since;
+  };
+  using idle_list = std::list<idle_connection>; // the longest idle first
+
+  reactor& io;
+  const http_client_limits limits;
+  std::shared_ptr<address_book> addresses;
+
+  std::mutex mutex; // guards what callers of any thread touch: the next three
+  std::vector<call_ptr> arrived;
+  std::vector<ticket> cancelled;
+  bool woken = false;
+
+  std::once_flag tls_once;
+  result<tls_context> tls;
+  std::atomic<ticket> last_ticket{0};
+  std::atomic<std::uint64_t> requests{0}, opened{0}, stale{0};
+  std::atomic<std::size_t> open{0}, idle_count{0};
+
+  std::unordered_map<ticket, call_ptr> calls;
+  std::deque<call_ptr> queue; // calls without a connection; ended ones are skipped
+  idle_list idle;
+  std::unordered_map<std::string, std::vector<idle_list::iterator>> idle_by_peer;
+  timer_id idle_timer = 0;
+  bool closed = false; // nothing is sent any more
+  bool dead = false;   // nothing is called any more
+
+  // -- any thread --------------------------------------------------------------------------------
+
+  void submit(call_ptr c, ticket to_cancel) {
+    {
+      std::lock_guard lock{mutex};
+      if (c)
+        arrived.push_back(std::move(c));
+      else
+        cancelled.push_back(to_cancel);
+      if (std::exchange(woken, true))
+        return;
+    }
+    io.post([self = shared_from_this()] { self->drain(); });
+  }
+
+  /// Reading the system's roots takes milliseconds: done once, and not on the reactor.
+  result<void> prepare_tls() {
+    std::call_once(tls_once, [this] { tls = client_tls(limits.ca_file, limits.verify_peer); });
+    return tls ? result<void>{} : fail(tls.error());
+  }
+
+  // -- calls -------------------------------------------------------------------------------------
+
+  void drain() {
+    if (dead)
+      return;
+    std::vector<call_ptr> calls_in;
+    std::vector<ticket> cancels_in;
+    {
+      std::lock_guard lock{mutex};
+      calls_in.swap(arrived);
+      cancels_in.swap(cancelled);
+      woken = false;
+    }
+    for (auto& c : calls_in)
+      admit(std::move(c));
+    for (auto id : cancels_in)
+      if (auto it = calls.find(id); it != calls.end())
+        abandon(it->second, {errc::cancelled, "cancelled"});
+    pump();
+  }
+
+  void admit(call_ptr c) {
+    if (closed)
+      return end(c, fail_call(*c, {errc::cancelled, "the client was closed"}));
+    if (!c->sendable)
+      return end(c, fail_call(*c, c->sendable.error()));
+    if (c->deadline != never)
+      c->deadline_timer = io.at(c->deadline, [weak = weak_from_this(), id = c->id] {
+        if (auto self = weak.lock())
+          self->expire(id, "the deadline passed ");
+      });
+    calls.emplace(c->id, c);
+    queue.push_back(std::move(c));
+  }
+
+  void expire(ticket id, const std::string& what) {
+    auto it = calls.find(id);
+    if (it == calls.end())
+      return;
+    auto c = it->second;
+    auto phase = c->on ? c->on->phase() : http_phase::queued;
+    abandon(c, {errc::timeout, what + std::string{to_string(phase)}});
+    pump();
+  }
+
+  static tl::unexpected<http_failure> fail_call(const call& c, error e) {
+    return tl::unexpected<http_failure>(
+      http_failure{{e.code, peer_name(c.out->request.to) + ": " + e.detail}, c.sent});
+  }
+
+  /// Ends a call that is still on its way; its connection cannot be used again.
+  void abandon(const call_ptr& c, error why) {
+    if (c->on)
+      drop(*std::exchange(c->on, nullptr));
+    end(c, fail_call(*c, std::move(why)));
+  }
+
+  /// The last thing done for a call: `done` may do anything, even destroy the client.
+  void end(const call_ptr& c, tl::expected<http_response, http_failure> how) {
+    calls.erase(c->id);
+    stop_timer(c->deadline_timer);
+    stop_timer(c->connect_timer);
+    c->out = nullptr;
+    if (auto done = std::exchange(c->done, nullptr))
+      done(std::move(how));
+  }
+
+  void stop_timer(timer_id& id) {
+    if (id != 0)
+      io.cancel(std::exchange(id, 0));
+  }
+
+  // -- connections -------------------------------------------------------------------------------
+
+  /// Gives waiting calls their connections, in order, while there are any to be had.
+  void pump() {
+    while (!queue.empty() && !closed) {
+      auto c = queue.front();
+      if (!c->done) { // ended while it waited
+        queue.pop_front();
+        continue;
+      }
+      auto connection = c->fresh_only ? nullptr : take_idle(c->peer);
+      if (!connection && open >= limits.max_connections && !drop_longest_idle())
+        break;
+      queue.pop_front();
+      c->reused = connection != nullptr;
+      if (connection)
+        start(c, std::move(connection));
+      else
+        connect(c);
+    }
+  }
+
+  void connect(const call_ptr& c) {
+    ++open;
+    ++opened;
+    c->on = std::make_shared<http_connection>(io.context(), limits.max_response_bytes);
+    c->connect_timer = io.in(limits.connect_timeout, [weak = weak_from_this(), id = c->id] {
+      if (auto self = weak.lock())
+        self->expire(id, "no connection within the time for one, given up ");
+    });
+    auto& to = c->out->request.to;
+    addresses->find(to, io.now(),
+                    [self = shared_from_this(), c](const address_book::answer& found) {
+                      if (!c->done)
+                        return;
+                      if (!found)
+                        self->connected(c, fail(found.error()));
+                      else
+                        self->connect_to(c, *found);
+                    });
+  }
+
+  void connect_to(const call_ptr& c, const std::vector<address_book::endpoint>& where) {
+    auto& to = c->out->request.to;
+    c->on->connect(
+      where, to.scheme == "https" ? *tls : nullptr, to.host, limits.verify_peer,
+      [self = shared_from_this(), c](result<void> how) { self->connected(c, std::move(how)); });
+  }
+
+  void connected(const call_ptr& c, result<void> how) {
+    stop_timer(c->connect_timer);
+    if (how) {
+      start(c, c->on);
+      return;
+    }
+    abandon(c, how.error());
+    pump();
+  }
+
+  void start(const call_ptr& c, connection_ptr connection) {
+    c->on = std::move(connection);
+    c->sent = true;
+    c->on->exchange(c->out, [self = shared_from_this(), c](http_connection::ended how) {
+      self->exchanged(c, std::move(how));
+    });
+  }
+
+  void exchanged(const call_ptr& c, http_connection::ended how) {
+    auto connection = std::exchange(c->on, nullptr);
+    if (how.reusable)
+      keep(c->peer, std::move(connection));
+    else
+      drop(*connection);
+    if (how.untouched && c->reused && !c->fresh_only) {
+      retry_on_fresh(c);
+      return;
+    }
+    // The next call's bytes leave before this one's owner gets to work.
+    pump();
+    if (how.response)
+      end(c, std::move(*how.response));
+    else
+      end(c, fail_call(*c, how.response.error()));
+  }
+
+  /// An idle connection that the server had closed: no fault of the call, which goes first again.
+  void retry_on_fresh(const call_ptr& c) {
+    ++stale;
+    c->fresh_only = true;
+    c->sent = false;
+    queue.push_front(c);
+    pump();
+  }
+
+  void drop(http_connection& connection) {
+    connection.close();
+    --open;
+  }
+
+  // -- idle connections --------------------------------------------------------------------------
+
+  void keep(const std::string& peer, connection_ptr connection) {
+    auto& of_peer = idle_by_peer[peer];
+    if (closed || of_peer.size() >= limits.max_idle_per_peer) {
+      drop(*connection);
+      return;
+    }
+    of_peer.push_back(idle.insert(idle.end(), {peer, std::move(connection), io.now()}));
+    ++idle_count;
+    if (idle_timer == 0)
+      watch_idle();
+  }
+
+  connection_ptr forget_idle(idle_list::iterator it) {
+    auto of_peer = idle_by_peer.find(it->peer);
+    std::erase(of_peer->second, it);
+    if (of_peer->second.empty())
+      idle_by_peer.erase(of_peer);
+    auto connection = std::move(it->connection);
+    idle.erase(it);
+    --idle_count;
+    return connection;
+  }
+
+  /// The one used last: the rest may grow old and be closed.
+  connection_ptr take_idle(const std::string& peer) {
+    for (auto found = idle_by_peer.find(peer); found != idle_by_peer.end();
+         found = idle_by_peer.find(peer)) {
+      auto connection = forget_idle(found->second.back());
+      if (connection->is_quiet())
+        return connection;
+      ++stale;
+      drop(*connection);
+    }
+    return nullptr;
+  }
+
+  bool drop_longest_idle() {
+    if (idle.empty())
+      return false;
+    drop(*forget_idle(idle.begin()));
+    return true;
+  }
+
+  void watch_idle() {
+    idle_timer = io.at(after(idle.front().since, limits.idle_timeout), [weak = weak_from_this()] {
+      if (auto self = weak.lock())
+        self->close_old();
+    });
+  }
+
+  void close_old() {
+    idle_timer = 0;
+    auto now = io.now();
+    while (!idle.empty() && after(idle.front().since, limits.idle_timeout) <= now)
+      drop_longest_idle();
+    if (!idle.empty())
+      watch_idle();
+  }
+
+  /// Ends all; the last thing on the reactor's thread that calls a `done`.
+  void shut() {
+    closed = true;
+    drain();
+    addresses->close();
+    while (!calls.empty())
+      abandon(call_ptr{calls.begin()->second}, {errc::cancelled, "the client was closed"});
+    while (drop_longest_idle()) {
+    }
+    stop_timer(idle_timer);
+    queue.clear();
+    dead = true;
+  }
+};
+
+http_client::http_client(reactor& io, http_client_limits limits)
+  : impl_{std::make_shared<impl>(io, std::move(limits))} {}
+
+http_client::~http_client() {
+  run_on_reactor(impl_->io, [state = impl_] { state->shut(); });
+}
+
+http_client::ticket http_client::send(http_request request, time_point deadline, done_fn done) {
+  auto& s = *impl_;
+  ++s.requests;
+  auto c = std::make_shared<call>();
+  auto id = c->id = ++s.last_ticket;
+  c->peer = peer_name(request.to);
+  c->sendable = check_request(request);
+  if (request.to.scheme == "https" && c->sendable)
+    c->sendable = s.prepare_tls();
+  c->deadline = deadline;
+  c->done = std::move(done);
+  auto header = header_of(request);
+  c->out = std::make_shared<const outgoing>(outgoing{std::move(header), std::move(request)});
+  s.submit(std::move(c), 0);
+  return id;
+}
+
+void http_client::cancel(ticket which) {
+  impl_->submit(nullptr, which);
+}
+
+http_client_stats http_client::stats() const {
+  auto& s = *impl_;
+  return {.requests = s.requests,
+          .connections_opened = s.opened,
+          .stale_retries = s.stale,
+          .open = s.open,
+          .idle = s.idle_count};
+}
+
+} // namespace troupe
