@@ -61,6 +61,7 @@ struct batch_options {
   std::uint64_t limit = 0;                   ///< samples taken from the front; 0: all
   std::string scorer;                        ///< exact, includes, regex, numeric; empty: none
   double tolerance = 1e-6;                   ///< numeric: relative
+  bool ignore_case = false;                  ///< exact, includes, regex
   std::map<std::string, std::string> fields; ///< our field -> the data set's
   bool skip_bad_lines = false;
 };

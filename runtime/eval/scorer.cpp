@@ -192,4 +192,13 @@ result<void> check_targets(const scorer_options& options, const std::vector<std:
   return fail(errc::invalid_argument, fmt::format("{}: {}", to_string(options.kind), why));
 }
 
+scorer make_scorer(const scorer_options& options) {
+  return [options](const sample& of, const run_result& r) {
+    std::optional<std::string_view> answer;
+    if (!r.answer.empty() || !r.answer_value.is_null())
+      answer = r.answer;
+    return score_run(options, r.end, answer, of.targets);
+  };
+}
+
 } // namespace troupe

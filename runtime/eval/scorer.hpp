@@ -2,7 +2,10 @@
 // How an answer is compared with its targets.
 
 #include "runtime/core/error.hpp"
+#include "runtime/eval/dataset.hpp"
+#include "runtime/journal/journal.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,5 +69,11 @@ struct verdict {
 /// Errors  invalid_argument: what is wrong with the last one; none given.
 [[nodiscard]] result<void> check_targets(const scorer_options& options,
                                          const std::vector<std::string>& targets);
+
+/// Scores a finished run of a sample.
+using scorer = std::function<verdict(const sample& of, const run_result& r)>;
+
+/// score_run on a result: a run has an answer unless its answer and answer_value are both empty.
+[[nodiscard]] scorer make_scorer(const scorer_options& options);
 
 } // namespace troupe

@@ -113,11 +113,7 @@ void journal_thread::run() {
   while (true) {
     std::unique_lock lock{mutex_};
     work_.wait(lock, [this] { return stopping_ || !waiting_.empty() || !room_wanted_.empty(); });
-    std::vector<item> group{std::move_iterator{waiting_.begin()},
-                            std::move_iterator{waiting_.end()}};
-    waiting_.clear();
-    waiting_bytes_ = 0;
-    stats_.largest_group = std::max(stats_.largest_group, group.size());
+    auto group = take_group();
     auto last = stopping_ && group.empty();
     room_.notify_all();
     lock.unlock();
@@ -126,6 +122,17 @@ void journal_thread::run() {
     if (last)
       return;
   }
+}
+
+std::vector<journal_thread::item> journal_thread::take_group() {
+  auto end =
+    waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), limits_.max_group));
+  std::vector<item> group{std::move_iterator{waiting_.begin()}, std::move_iterator{end}};
+  waiting_.erase(waiting_.begin(), end);
+  for (const auto& it : group)
+    waiting_bytes_ -= it.bytes;
+  stats_.largest_group = std::max(stats_.largest_group, group.size());
+  return group;
 }
 
 /// A batch record ends a transaction: it has to come after all entries before it.

@@ -13,6 +13,7 @@ namespace troupe {
 struct journal_thread_limits {
   std::size_t max_entries = 65'536;  ///< waiting to be taken
   std::size_t max_bytes = 64u << 20; ///< of their texts
+  std::size_t max_group = 4'096;     ///< entries committed at once
 };
 
 struct journal_thread_stats {
@@ -77,6 +78,7 @@ private:
   [[nodiscard]] bool full(std::size_t bytes) const;
   [[nodiscard]] result<void> push(item&& it);
   void run();
+  [[nodiscard]] std::vector<item> take_group();
   void commit(std::vector<item> group);
   void commit_entries(std::vector<item>& items);
   void tell_room(bool stopping);

@@ -24,8 +24,7 @@ bool still_named(int fd, const std::string& file) {
 std::string owner_of(int fd) {
   char digits[32];
   auto n = ::pread(fd, digits, sizeof digits, 0);
-  return n > 0 ? " (pid " + std::string(digits, static_cast<std::size_t>(n)) + ")"
-               : std::string{};
+  return n > 0 ? " (pid " + std::string(digits, static_cast<std::size_t>(n)) + ")" : std::string{};
 }
 
 void write_owner(int fd) {

@@ -190,7 +190,8 @@ TEST_CASE("a JSON array is read like lines, with places inside the file", "[data
           .starts_with("d.json, line 3, column 16: "));
   CHECK(refusal("{\"input\": \"a\"}", {}, "d.json")
           .starts_with("d.json, line 1, column 1: expected '['"));
-  CHECK(refusal("[{\"input\": \"a\"}", {}, "d.json").find("']' after the object") != std::string::npos);
+  CHECK(refusal("[{\"input\": \"a\"}", {}, "d.json").find("']' after the object")
+        != std::string::npos);
   CHECK(refusal("[] x", {}, "d.json").find("nothing after the array") != std::string::npos);
 }
 

@@ -147,6 +147,18 @@ TEST_CASE("a limit without an answer is wrong, an error is unscored", "[scorer]"
   CHECK(score_run(o, "success", "8", {"7"}).score == 0.0);
 }
 
+TEST_CASE("a scorer reads a result: an empty text is an answer, nothing is none", "[scorer]") {
+  auto judge = make_scorer({exact, false, {}});
+  sample of;
+  of.targets = {""};
+  run_result r;
+  r.end = "success";
+  CHECK(judge(of, r).score == 0.0);
+  CHECK(judge(of, r).note == "no answer before success");
+  r.answer_value = "";
+  CHECK(judge(of, r).score == 1.0);
+}
+
 TEST_CASE("an answer that is not UTF-8 is scored, and its note is", "[scorer]") {
   auto v = score_answer({regex, false, {}}, "a\xFF\x1B[31m", {"b"});
   CHECK(v.score == 0.0);
