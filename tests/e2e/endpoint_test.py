@@ -1,0 +1,79 @@
+"""Endpoints over HTTP: a fake server on loopback that throttles, lies, hangs up."""
+import json
+import socket
+import time
+import unittest
+
+from support import FakeEndpoint, TroupeTest, chat_reply, results
+
+ANSWER = "Thought: easy.\n<code>\nfinal_answer(3)\n</code>"
+
+
+class Endpoints(TroupeTest):
+    def eval(self, url, count=20, *more, **environment):
+        return self.troupe("eval", self.dataset(count), "--model", "openai/fake", "--base-url", url,
+                           "--scorer", "numeric", "--out", "out.db", "--max-concurrency", 8, *more,
+                           **{"OPENAI_API_KEY": "sk-test", **environment})
+
+    def test_every_sample_is_accounted_for_under_429s(self):
+        throttled = []
+
+        def answer(number, _):
+            if number % 3 == 0:
+                throttled.append(time.monotonic())
+                return 429, {"retry-after-ms": "50"}, json.dumps({"error": {"message": "slow down"}})
+            return 200, {"content-type": "application/json"}, chat_reply(ANSWER)
+
+        with FakeEndpoint(answer) as server:
+            done = self.eval(server.url, 40)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(len(throttled), 5)
+        rows = results(self.folder / "out.db")
+        self.assertEqual(len(rows), 40)
+        self.assertTrue(all(end == "success" for _, _, end in rows))
+
+    def test_the_request_is_openai_s_with_native_roles_and_the_key(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(
+                "<code>\nprint(1)\n</code>" if n == 1 else ANSWER))) as server:
+            self.assertEqual(self.eval(server.url, 1).returncode, 0)
+            roles = [m["role"] for m in server.requests[-1]["messages"]]
+            self.assertEqual(roles, ["system", "user", "assistant", "user"])
+            self.assertEqual(server.requests[0]["model"], "fake")
+            self.assertEqual(server.requests[-1]["messages"][:2], server.requests[0]["messages"])
+
+    def test_an_endpoint_that_is_down_is_named_in_every_result(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        done = self.eval(f"http://127.0.0.1:{port}/v1", 3, "--attempts", 2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["error"] * 3)
+        report = self.troupe("report", "out.db")
+        self.assertEqual(report.returncode, 0, report.stderr)
+        trace = self.troupe("trace", "out.db", "q0")
+        self.assertIn(str(port), trace.stdout)
+
+    def test_a_reply_that_is_not_json_ends_as_an_error_not_a_crash(self):
+        with FakeEndpoint(lambda n, b: (200, {}, "<html>gateway</html>")) as server:
+            done = self.eval(server.url, 2, "--attempts", 2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["error"] * 2)
+        self.assertIn("html", self.troupe("trace", "out.db", "q0").stdout)
+
+    def test_a_wrong_key_is_final_and_asked_once(self):
+        with FakeEndpoint(lambda n, b: (401, {}, json.dumps(
+                {"error": {"message": "Incorrect API key provided"}}))) as server:
+            done = self.troupe("run", "?", "--model", "openai/fake", "--base-url", server.url,
+                               OPENAI_API_KEY="sk-wrong")
+            self.assertEqual(len(server.requests), 1)
+        self.assert_one_clear_line(done, "Incorrect API key", code=4)
+
+    def test_the_key_never_reaches_the_journal(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            self.eval(server.url, 2, OPENAI_API_KEY="sk-very-secret-key")
+        for file in self.folder.glob("out.db*"):
+            self.assertNotIn(b"sk-very-secret-key", file.read_bytes())
+
+
+if __name__ == "__main__":
+    unittest.main()
