@@ -1,0 +1,25 @@
+#pragma once
+// A sandbox's first process: sets the sandbox up, forks the worker, then only reaps, forwards
+// interrupts, and ends with its control socket. C only: Python runs in the worker.
+
+#include "executors/jail/namespaces.hpp"
+#include "executors/jail/seccomp.hpp"
+#include "executors/jail/sys.hpp"
+
+namespace troupe::jail {
+
+/// What a new sandbox gets from the zygote.
+struct sandbox_parts {
+  spawn_request request;
+  privilege mode = privilege::rootless;
+  const seccomp_filter* filter = nullptr;
+  unique_fd start;   ///< readable once the user ids are mapped
+  unique_fd data;    ///< worker: frames
+  unique_fd control; ///< init: orders and notes
+  unique_fd output;  ///< worker: stdout and stderr
+};
+
+/// Runs a sandbox in the process that clone_sandbox made. Never returns.
+[[noreturn]] void run_init(sandbox_parts parts) noexcept;
+
+} // namespace troupe::jail

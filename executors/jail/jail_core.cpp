@@ -1,0 +1,129 @@
+#include "executors/jail/jail_core.hpp"
+
+#include "executors/jail/jail_session.hpp"
+
+#include <algorithm>
+
+namespace troupe::jail {
+namespace {
+
+std::string isolation_text(const zygote_hello& hello, int lacking) {
+  if (!hello.ready)
+    return {};
+  std::string text =
+    "user, pid, mount, ipc, uts and cgroup namespaces, an empty network namespace, "
+    "read-only root, seccomp, no_new_privs, no capabilities, rlimits";
+  text += hello.root ? ", host uids of its own" : ", rootless";
+  if ((lacking & lacking_proc) != 0)
+    text += ", no /proc";
+  return text;
+}
+
+std::vector<std::string> missing_layers(const zygote_hello& hello, int lacking) {
+  if (!hello.ready)
+    return {"not known before the first sandbox has been opened"};
+  std::vector<std::string> missing{
+    "cgroup limits: memory, processes and CPU are bounded by rlimits "
+    "and deadlines only"};
+  if (!hello.root)
+    missing.emplace_back("a host uid for each sandbox: needs root");
+  if ((lacking & lacking_proc) != 0)
+    missing.emplace_back("/proc inside: this host masks parts of its own, so the kernel refuses a "
+                         "fresh one");
+  if ((lacking & lacking_nesting_limit) != 0)
+    missing.emplace_back("the limit on nested user namespaces: max_user_namespaces cannot be "
+                         "written (seccomp denies them all the same)");
+  return missing;
+}
+
+} // namespace
+
+jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload)
+  : io{r}, zygote_path_{std::move(zygote_path)}, preload_{std::move(preload)} {}
+
+void jail_core::start() {
+  zygote = std::make_shared<zygote_client>(io, zygote_path_, preload_,
+                                           [weak = weak_from_this()](const zygote_hello& hello) {
+                                             if (auto self = weak.lock()) {
+                                               std::lock_guard lock{self->mutex_};
+                                               self->hello_ = hello;
+                                             }
+                                           });
+}
+
+void jail_core::opening(std::shared_ptr<jail_session> s) {
+  sessions_.insert(std::move(s));
+}
+
+void jail_core::opened(micros took) {
+  std::lock_guard lock{mutex_};
+  ++stats_.opened;
+  ++stats_.live;
+  stats_.open_total += took;
+}
+
+void jail_core::open_failed() {
+  std::lock_guard lock{mutex_};
+  ++stats_.open_failures;
+}
+
+void jail_core::ended(const std::shared_ptr<jail_session>& s, bool was_open,
+                      const close_report& report) {
+  sessions_.erase(s);
+  {
+    std::lock_guard lock{mutex_};
+    if (was_open) {
+      ++stats_.closed;
+      --stats_.live;
+      stats_.teardown_total += report.teardown;
+    }
+    if (!report.clean())
+      ++stats_.unclean_closes;
+  }
+  close_zygote_when_empty();
+}
+
+unsigned jail_core::take_slot() {
+  auto it = std::ranges::find(slots_, false);
+  if (it == slots_.end())
+    it = slots_.insert(it, false);
+  *it = true;
+  return static_cast<unsigned>(it - slots_.begin());
+}
+
+void jail_core::free_slot(unsigned slot) {
+  slots_[slot] = false;
+}
+
+void jail_core::note_lacking(int bits) {
+  std::lock_guard lock{mutex_};
+  lacking_ |= bits;
+}
+
+void jail_core::close(std::function<void()> done) {
+  closing_ = true;
+  closed_ = std::move(done);
+  auto all = sessions_;
+  for (const auto& s : all)
+    s->close({});
+  close_zygote_when_empty();
+}
+
+void jail_core::close_zygote_when_empty() {
+  if (!closing_ || !sessions_.empty() || !closed_)
+    return;
+  zygote->close(std::exchange(closed_, nullptr));
+}
+
+executor_info jail_core::info() const {
+  std::lock_guard lock{mutex_};
+  return {"jail", isolation_text(hello_, lacking_), missing_layers(hello_, lacking_),
+          hello_.python};
+}
+
+executor_stats jail_core::stats() const {
+  std::lock_guard lock{mutex_};
+  return stats_;
+}
+
+} // namespace troupe::jail

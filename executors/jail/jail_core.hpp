@@ -1,0 +1,63 @@
+#pragma once
+// What the sessions of one jail executor share.
+
+#include "executors/executor.hpp"
+#include "executors/jail/zygote_client.hpp"
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace troupe::jail {
+
+class jail_session;
+
+/// Owned by the executor and by each live session, so that it outlives the last of them.
+/// Reactor's thread only, except `info` and `stats`.
+class jail_core : public std::enable_shared_from_this<jail_core> {
+public:
+  jail_core(reactor& io, std::string zygote_path, std::vector<std::string> preload);
+
+  void start(); ///< once, before anything else
+
+  reactor& io;
+  std::shared_ptr<zygote_client> zygote;
+
+  void opening(std::shared_ptr<jail_session> s);
+  void opened(micros took);
+  void open_failed();
+  /// The session is over: its slot is free again.
+  void ended(const std::shared_ptr<jail_session>& s, bool was_open, const close_report& report);
+
+  /// A number that no other live session has: its host uids come from it.
+  unsigned take_slot();
+  void free_slot(unsigned slot);
+
+  /// Set-up steps that a sandbox had to do without (lacking_* bits).
+  void note_lacking(int bits);
+
+  /// Closes all sessions, then the zygote, then calls `done`.
+  void close(std::function<void()> done);
+  [[nodiscard]] bool closing() const noexcept { return closing_; }
+
+  [[nodiscard]] executor_info info() const;
+  [[nodiscard]] executor_stats stats() const;
+
+private:
+  void close_zygote_when_empty();
+
+  std::string zygote_path_;
+  std::vector<std::string> preload_;
+  std::set<std::shared_ptr<jail_session>> sessions_;
+  std::vector<bool> slots_;
+  bool closing_ = false;
+  std::function<void()> closed_;
+
+  mutable std::mutex mutex_;
+  zygote_hello hello_; ///< guarded by mutex_, like the next two
+  int lacking_ = 0;
+  executor_stats stats_;
+};
+
+} // namespace troupe::jail

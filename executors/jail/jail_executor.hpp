@@ -1,0 +1,44 @@
+#pragma once
+// The default executor: kernel-level jails, forked from a warm Python, without a daemon.
+
+#include "executors/executor.hpp"
+#include "runtime/net/reactor.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct jail_options {
+  /// The troupe-zygote program. Empty: beside the running program, or in ../libexec/troupe from it.
+  std::string zygote_path;
+  /// Modules that are imported before the first sandbox, so that none waits for them.
+  std::vector<std::string> preload = default_preload();
+
+  [[nodiscard]] static std::vector<std::string> default_preload();
+};
+
+/// Opens sandboxes as children of this process. Works as root and without (info() tells what is
+/// lost). Its zygote starts with the first `open`, and again when it has died; live sandboxes do
+/// not notice. When this process dies, all sandboxes die.
+///
+/// Destroy it while the reactor runs, and not on its thread: the destructor closes all sandboxes
+/// and waits until their processes are gone (at most 10 s).
+class jail_executor final : public executor {
+public:
+  explicit jail_executor(reactor& io, jail_options options = {});
+  ~jail_executor() override;
+  jail_executor(const jail_executor&) = delete;
+  jail_executor& operator=(const jail_executor&) = delete;
+
+  void open(sandbox_spec spec, opened_fn done) override;
+  [[nodiscard]] executor_info info() const override;
+  [[nodiscard]] executor_stats stats() const override;
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace troupe

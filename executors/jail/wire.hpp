@@ -1,0 +1,54 @@
+#pragma once
+// What the runtime, the zygote and a sandbox's init say to each other over seqpacket sockets: one
+// struct per message. All three are built from this tree and run on one machine.
+
+#include <cstdint>
+
+namespace troupe::jail {
+
+/// Descriptor of the zygote's own socket, and of init's control socket.
+inline constexpr int zygote_fd = 3;
+
+/// The runtime asks for one sandbox. Comes with three descriptors: data, control, output.
+struct spawn_request {
+  std::uint32_t id = 0;
+  std::uint32_t init_uid = 0; ///< host uids, unique to the slot; unused when rootless
+  std::uint32_t worker_uid = 0;
+  std::uint32_t processes = 0;
+  std::uint32_t open_files = 0;
+  std::uint32_t frame_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t work_bytes = 0;
+  std::uint64_t tmp_bytes = 0;
+};
+
+/// The zygote's answer. With a pidfd when `error` is 0.
+struct spawn_reply {
+  std::uint32_t id = 0;
+  std::int32_t pid = 0;
+  std::int32_t error = 0; ///< errno
+  char stage[48] = {};    ///< what failed
+};
+
+/// The runtime to init: raise SIGINT in the worker. Init answers with note_kind::interrupted.
+inline constexpr char interrupt_order = 'I';
+
+enum class note_kind : std::uint8_t {
+  failed = 'F',      ///< set-up failed; value: errno, stage: what
+  lacking = 'L',     ///< set-up went on without something; value: lacking_* bits
+  interrupted = 'i', ///< the signal is pending in the worker
+  exited = 'X'       ///< value: the worker's status, as wait reports it
+};
+
+inline constexpr std::int32_t lacking_proc = 1;
+inline constexpr std::int32_t lacking_nesting_limit = 2;
+
+/// Init to the runtime.
+struct init_note {
+  note_kind kind{};
+  std::int32_t value = 0;
+  char stage[48] = {};
+};
+
+} // namespace troupe::jail

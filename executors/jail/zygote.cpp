@@ -1,0 +1,166 @@
+// troupe-zygote: holds a ready Python, and turns each request into a sandbox.
+//
+// Usage (by the runtime only): troupe-zygote MODULE... with a seqpacket socket at descriptor 3.
+// Runs no user code, keeps no secret, starts no thread. Ends when the socket closes.
+
+#include "executors/jail/caps.hpp"
+#include "executors/jail/init.hpp"
+#include "executors/jail/python.hpp"
+#include "executors/jail/root.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace troupe::jail {
+namespace {
+
+void set_environment() {
+  struct variable {
+    const char* name;
+    const char* text;
+  };
+  constexpr variable table[] = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                {"HOME", "/work"},
+                                {"TMPDIR", "/tmp"},
+                                {"LANG", "C.UTF-8"}};
+  must(::clearenv() == 0, "clearenv");
+  for (const auto& v : table)
+    must(::setenv(v.name, v.text, 1) == 0, "setenv");
+}
+
+/// The first message: "ok" or "error", then one "key value" per line.
+void send_hello(const std::string& text) {
+  must(::send(zygote_fd, text.data(), text.size(), MSG_NOSIGNAL) >= 0, "send hello");
+}
+
+std::string hello_text(privilege mode) {
+  return std::string{"ok\npython "} + python_version() + "\nmode "
+         + (mode == privilege::root ? "root" : "rootless") + "\n";
+}
+
+std::string failure_text(const setup_error& e) {
+  auto reason = e.number() != 0 ? std::string{": "} + std::strerror(e.number()) : std::string{};
+  return "error\nreason " + std::string{e.what()} + reason + "\n";
+}
+
+/// Receives a request and its three descriptors. False when the runtime has gone.
+bool receive(sandbox_parts& parts) {
+  iovec data{&parts.request, sizeof parts.request};
+  alignas(cmsghdr) char space[CMSG_SPACE(3 * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  auto size = ::recvmsg(zygote_fd, &message, MSG_CMSG_CLOEXEC);
+  if (size <= 0)
+    return false;
+  auto* header = CMSG_FIRSTHDR(&message);
+  if (size == sizeof parts.request && header != nullptr
+      && header->cmsg_len == CMSG_LEN(3 * sizeof(int))) {
+    int fds[3];
+    std::memcpy(fds, CMSG_DATA(header), sizeof fds);
+    parts.data.reset(fds[0]);
+    parts.control.reset(fds[1]);
+    parts.output.reset(fds[2]);
+  }
+  return true;
+}
+
+void send_reply(const spawn_reply& reply, int pidfd) {
+  auto copy = reply;
+  iovec data{&copy, sizeof copy};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (pidfd >= 0) {
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    auto* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+  }
+  must(::sendmsg(zygote_fd, &message, MSG_NOSIGNAL) >= 0, "send a reply");
+}
+
+/// Clones the sandbox and lets it start. Throws setup_error.
+spawn_reply spawn(sandbox_parts parts, unique_fd& pidfd) {
+  must(static_cast<bool>(parts.output), "read a request");
+  int start[2];
+  must(::pipe2(start, O_CLOEXEC) == 0, "pipe2");
+  unique_fd go{start[1]};
+  parts.start.reset(start[0]);
+  int raw_pidfd = -1;
+  auto pid = clone_sandbox(raw_pidfd);
+  must(pid >= 0, "clone3 with new namespaces");
+  if (pid == 0) {
+    go.reset();
+    ::close(zygote_fd);
+    run_init(std::move(parts));
+  }
+  pidfd.reset(raw_pidfd);
+  write_id_maps(pid, parts.mode, parts.request); // when it throws, the child reads no start
+  must(::write(go.get(), "g", 1) == 1, "start the sandbox");
+  spawn_reply reply;
+  reply.pid = pid;
+  return reply;
+}
+
+void serve(privilege mode, const seccomp_filter& filter) {
+  for (;;) {
+    sandbox_parts parts;
+    parts.mode = mode;
+    parts.filter = &filter;
+    if (!receive(parts))
+      return;
+    auto id = parts.request.id;
+    unique_fd pidfd;
+    spawn_reply reply;
+    try {
+      reply = spawn(std::move(parts), pidfd);
+    } catch (const setup_error& e) {
+      reply.error = e.number() != 0 ? e.number() : EINVAL;
+      std::strncpy(reply.stage, e.what(), sizeof reply.stage - 1);
+    }
+    reply.id = id;
+    send_reply(reply, pidfd.get());
+  }
+}
+
+int run(const std::vector<std::string>& modules) {
+  ::prctl(PR_SET_NAME, "troupe-zygote");
+  ::mallopt(M_ARENA_MAX, 2); // an arena reserves 64 MB of a sandbox's address space
+  ::umask(022);
+  try {
+    set_environment();
+    auto mode = enter_zygote_namespaces();
+    enter_template_root();
+    seccomp_filter filter;
+    start_python(modules);
+    reduce_zygote(mode);
+    send_hello(hello_text(mode));
+    serve(mode, filter);
+    return 0;
+  } catch (const setup_error& e) {
+    send_hello(failure_text(e));
+    return 71;
+  }
+}
+
+} // namespace
+} // namespace troupe::jail
+
+int main(int argc, char** argv) {
+  return troupe::jail::run({argv + 1, argv + argc});
+}

@@ -1,0 +1,322 @@
+#include "executors/jail/zygote_client.hpp"
+
+#include "executors/jail/channel.hpp"
+#include "runtime/core/log.hpp"
+#include "runtime/core/text.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace troupe::jail {
+namespace {
+
+constexpr unsigned max_attempts = 2;
+constexpr std::size_t max_complaint = 4u << 10;
+
+/// posix_spawn's two option objects, filled for a child that has nothing of ours but three
+/// descriptors: default signals, none blocked, everything else closed.
+class spawn_options {
+public:
+  spawn_options(int socket, int complaints) {
+    ::posix_spawn_file_actions_init(&files_);
+    ::posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&files_, 1, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files_, complaints, 2);
+    ::posix_spawn_file_actions_adddup2(&files_, socket, zygote_fd);
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, zygote_fd + 1);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t set;
+    sigfillset(&set);
+    ::posix_spawnattr_setsigdefault(&attributes_, &set);
+    sigemptyset(&set);
+    ::posix_spawnattr_setsigmask(&attributes_, &set);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+                                               | POSIX_SPAWN_SETPGROUP);
+  }
+  ~spawn_options() {
+    ::posix_spawn_file_actions_destroy(&files_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  spawn_options(const spawn_options&) = delete;
+  spawn_options& operator=(const spawn_options&) = delete;
+
+  int spawn(pid_t& pid, const std::string& path, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), path);
+    std::vector<char*> argv;
+    for (auto& a : arguments)
+      argv.push_back(a.data());
+    argv.push_back(nullptr);
+    char* no_environment[] = {nullptr};
+    return ::posix_spawn(&pid, path.c_str(), &files_, &attributes_, argv.data(), no_environment);
+  }
+
+private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+/// A duplicate above the descriptors that the spawn itself writes to.
+unique_fd above_standard(int fd) {
+  return unique_fd{::fcntl(fd, F_DUPFD_CLOEXEC, zygote_fd + 1)};
+}
+
+error system_error(std::string what) {
+  auto number = errno;
+  return {errc::unavailable, std::move(what) + ": " + errno_text(number)};
+}
+
+std::string_view line_value(std::string_view text, std::string_view key) {
+  auto at = text.find("\n" + std::string{key} + " ");
+  if (at == std::string_view::npos)
+    return {};
+  text.remove_prefix(at + key.size() + 2);
+  return text.substr(0, text.find('\n'));
+}
+
+} // namespace
+
+struct zygote_client::process {
+  explicit process(reactor& io) : socket{io}, complaints{io}, exit{io} {}
+
+  pid_t pid = 0;
+  channel socket;
+  channel complaints; ///< its stderr
+  channel exit;       ///< pidfd
+  std::string said;
+  bool ready = false;
+
+  /// Takes what is on its stderr; false when there was nothing.
+  bool hear() {
+    char buffer[1024];
+    auto size = ::read(complaints.fd(), buffer, sizeof buffer);
+    if (size <= 0)
+      return false;
+    said.append(buffer, static_cast<std::size_t>(size));
+    if (said.size() > max_complaint)
+      said.erase(0, said.size() - max_complaint);
+    return true;
+  }
+};
+
+zygote_client::zygote_client(reactor& io, std::string path, std::vector<std::string> modules,
+                             hello_fn on_hello)
+  : io_{io}, path_{std::move(path)}, modules_{std::move(modules)}, hello_fn_{std::move(on_hello)} {}
+
+zygote_client::~zygote_client() = default;
+
+void zygote_client::spawn(spawn_request message, std::array<unique_fd, 3> fds, spawn_fn done) {
+  message.id = ++last_id_;
+  requests_.push_back({message, std::move(fds), std::move(done)});
+  if (closing_) {
+    fail_all({errc::unavailable, "the jail is closing"});
+    return;
+  }
+  if (!process_) {
+    if (auto started = start(); !started) {
+      fail_all(started.error());
+      return;
+    }
+  }
+  send_open_requests();
+}
+
+result<void> zygote_client::start() {
+  int sockets[2];
+  int pipes[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+    return fail(system_error("socketpair for the zygote"));
+  unique_fd ours{sockets[0]}, theirs{sockets[1]};
+  if (::pipe2(pipes, O_CLOEXEC) != 0)
+    return fail(system_error("pipe for the zygote"));
+  unique_fd read_end{pipes[0]}, write_end{pipes[1]};
+  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+  auto socket = above_standard(theirs.get());
+  auto complaints = above_standard(write_end.get());
+  pid_t pid = 0;
+  spawn_options options{socket.get(), complaints.get()};
+  if (auto number = options.spawn(pid, path_, modules_); number != 0)
+    return fail(errc::unavailable, "cannot start " + path_ + ": " + errno_text(number));
+  auto p = std::make_shared<process>(io_);
+  p->pid = pid;
+  p->socket.assign(std::move(ours));
+  p->complaints.assign(std::move(read_end));
+  p->exit.assign(unique_fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});
+  process_ = std::move(p);
+  watch_socket();
+  watch_stderr();
+  watch_exit();
+  return {};
+}
+
+void zygote_client::watch_socket() {
+  process_->socket.when_readable([self = shared_from_this(), p = process_.get()] {
+    if (self->process_.get() == p)
+      self->on_message();
+  });
+}
+
+void zygote_client::watch_stderr() {
+  process_->complaints.when_readable([self = shared_from_this(), p = process_.get()] {
+    if (self->process_.get() == p && p->hear())
+      self->watch_stderr();
+  });
+}
+
+void zygote_client::watch_exit() {
+  process_->exit.when_readable([self = shared_from_this(), p = process_.get()] {
+    if (self->process_.get() == p)
+      self->on_exit();
+  });
+}
+
+void zygote_client::on_message() {
+  char buffer[4096];
+  iovec data{buffer, sizeof buffer};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  auto size = ::recvmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size <= 0)
+    return; // it has died: watch_exit tells
+  unique_fd pidfd;
+  if (auto* header = CMSG_FIRSTHDR(&message);
+      header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    pidfd.reset(fd);
+  }
+  watch_socket();
+  spawn_reply reply;
+  if (!process_->ready) {
+    on_hello({buffer, static_cast<std::size_t>(size)});
+  } else if (size == sizeof reply) {
+    std::memcpy(&reply, buffer, sizeof reply);
+    on_reply(reply, std::move(pidfd));
+  }
+}
+
+void zygote_client::on_hello(std::string_view text) {
+  if (!text.starts_with("ok\n")) {
+    fail_all({errc::unavailable,
+              "the jail cannot be set up here: " + std::string{line_value(text, "reason")}});
+    return;
+  }
+  process_->ready = true;
+  hello_fn_({true, line_value(text, "mode") == "root", std::string{line_value(text, "python")}});
+  send_open_requests();
+}
+
+void zygote_client::on_reply(const spawn_reply& reply, unique_fd pidfd) {
+  auto it =
+    std::ranges::find_if(requests_, [&](const request& r) { return r.message.id == reply.id; });
+  if (it == requests_.end())
+    return;
+  auto done = std::move(it->done);
+  requests_.erase(it);
+  if (reply.error != 0) {
+    std::string stage{reply.stage, ::strnlen(reply.stage, sizeof reply.stage)};
+    done(fail(errc::unavailable, "no sandbox: " + stage + ": " + errno_text(reply.error)));
+  } else {
+    done(spawned{reply.pid, std::move(pidfd)});
+  }
+  if (process_ && process_->ready)
+    send_open_requests();
+}
+
+void zygote_client::send_open_requests() {
+  if (!process_ || !process_->ready)
+    return;
+  for (auto& r : requests_) {
+    if (r.sent)
+      continue;
+    if (!send_one(r))
+      return; // its queue is full: the next reply makes room
+    r.sent = true;
+    ++r.attempts;
+  }
+}
+
+bool zygote_client::send_one(const request& r) {
+  auto copy = r.message;
+  iovec data{&copy, sizeof copy};
+  int fds[3] = {r.fds[0].get(), r.fds[1].get(), r.fds[2].get()};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fds)] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  auto* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fds);
+  std::memcpy(CMSG_DATA(header), fds, sizeof fds);
+  return ::sendmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+void zygote_client::on_exit() {
+  auto p = std::move(process_);
+  int status = 0;
+  ::waitpid(p->pid, &status, __WALL);
+  if (closing_) {
+    fail_all({errc::unavailable, "the jail is closing"});
+    if (auto closed = std::exchange(closed_, nullptr))
+      closed();
+    return;
+  }
+  while (p->hear()) {
+  }
+  auto why = "the zygote ended with status " + std::to_string(status) + " "
+             + std::string{trim(to_utf8(p->said))};
+  log::warn("jail: " + why);
+  if (!p->ready) {
+    fail_all({errc::unavailable, why});
+    return;
+  }
+  auto open = std::exchange(requests_, {});
+  for (auto& r : open) {
+    if (r.attempts >= max_attempts) {
+      r.done(fail(errc::unavailable, why));
+    } else {
+      r.sent = false;
+      requests_.push_back(std::move(r));
+    }
+  }
+  if (!requests_.empty() && !process_)
+    if (auto started = start(); !started)
+      fail_all(started.error());
+}
+
+void zygote_client::fail_all(const error& why) {
+  auto open = std::exchange(requests_, {});
+  for (auto& r : open)
+    r.done(fail(why));
+}
+
+void zygote_client::restart() {
+  if (process_)
+    ::kill(process_->pid, SIGKILL); // our unreaped child: the number cannot be another's
+}
+
+void zygote_client::close(std::function<void()> done) {
+  closing_ = true;
+  if (!process_) {
+    done();
+    return;
+  }
+  closed_ = std::move(done);
+  restart();
+}
+
+} // namespace troupe::jail

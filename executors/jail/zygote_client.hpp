@@ -1,0 +1,88 @@
+#pragma once
+// The runtime's side of the zygote: starts it, asks it for sandboxes, starts it again when it dies.
+
+#include "executors/jail/sys.hpp"
+#include "executors/jail/wire.hpp"
+#include "runtime/core/error.hpp"
+#include "runtime/net/reactor.hpp"
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace troupe::jail {
+
+/// A sandbox's first process, just cloned. It is our child.
+struct spawned {
+  pid_t pid = 0;
+  unique_fd pidfd;
+};
+
+/// What the zygote said of itself when it was ready.
+struct zygote_hello {
+  bool ready = false;
+  bool root = false;
+  std::string python;
+};
+
+/// All members on the reactor's thread only.
+class zygote_client : public std::enable_shared_from_this<zygote_client> {
+public:
+  using spawn_fn = std::function<void(result<spawned>)>;
+  using hello_fn = std::function<void(const zygote_hello&)>;
+
+  /// `on_hello` is called whenever a zygote has become ready.
+  zygote_client(reactor& io, std::string path, std::vector<std::string> modules, hello_fn on_hello);
+  ~zygote_client();
+
+  /// Asks for one sandbox with these descriptors (data, control, output), which are closed when the
+  /// zygote has them. Starts the zygote when there is none. `done` is called once, later.
+  /// Errors  unavailable: the zygote does not start, has died twice over this request, or the
+  /// kernel refused; the detail says which.
+  void spawn(spawn_request request, std::array<unique_fd, 3> fds, spawn_fn done);
+
+  /// Kills a zygote that does not answer; open requests go to the next one.
+  void restart();
+
+  /// Ends the zygote, fails open requests, calls `done` when it has been reaped.
+  void close(std::function<void()> done);
+
+private:
+  struct process;
+  struct request {
+    spawn_request message;
+    std::array<unique_fd, 3> fds;
+    spawn_fn done;
+    unsigned attempts = 0;
+    bool sent = false;
+  };
+
+  result<void> start();
+  void watch_socket();
+  void watch_stderr();
+  void watch_exit();
+  void on_message();
+  void on_hello(std::string_view text);
+  void on_reply(const spawn_reply& reply, unique_fd pidfd);
+  void send_open_requests();
+  bool send_one(const request& r);
+  void on_exit();
+  void fail_all(const error& why);
+
+  reactor& io_;
+  std::string path_;
+  std::vector<std::string> modules_;
+  hello_fn hello_fn_;
+  std::deque<request> requests_;
+  std::uint32_t last_id_ = 0;
+  std::shared_ptr<process> process_;
+  bool closing_ = false;
+  std::function<void()> closed_;
+};
+
+} // namespace troupe::jail

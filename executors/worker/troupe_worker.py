@@ -1,0 +1,214 @@
+"""The loop inside a sandbox: takes requests, runs snippets in one namespace, replies."""
+
+import ast
+import base64
+import builtins
+import io
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import types
+
+import troupe_bridge
+import troupe_imports
+import troupe_report
+import troupe_source
+import troupe_tools
+import troupe_values
+
+WORK = "/work"
+
+
+def _open_output():
+    """stdout and stderr over one buffer: what was written first comes first."""
+    out = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
+    sys.stdout = io.TextIOWrapper(out, "utf-8", "replace", line_buffering=True, write_through=True)
+    sys.stderr = io.TextIOWrapper(out, "utf-8", "replace", line_buffering=True, write_through=True)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+
+
+class Worker:
+    def __init__(self, bridge):
+        self.bridge = bridge
+        self.tools = {}
+        self.ending_tools = []
+        self.main = types.ModuleType("__main__")
+        self.main.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.main
+        self.handlers = {"init": self._init, "put": self._put, "run": self._run}
+
+    def serve(self):
+        while (request := self.bridge.next_request()) is not None:
+            self.handlers[request["op"]](request)
+
+    # --- set-up ------------------------------------------------------------------------------
+
+    def _init(self, request):
+        """Tools and import rules; once, before the first snippet."""
+        self.bridge.max_frame = request["frame_bytes"]
+        rules = request["imports"]
+        if lacking := troupe_imports.missing(rules):
+            return self._reply(request, error=f"not installed in the sandbox: {', '.join(lacking)}")
+        if rules:
+            self.main.__dict__["__builtins__"] = troupe_imports.guarded_builtins(rules)
+        self.tool_specs = request["tools"]
+        self.ending_tools = [spec["name"] for spec in self.tool_specs if spec.get("ends_run")]
+        self.answers = troupe_tools.Answers()
+        for spec in self.tool_specs:
+            self.tools[spec["name"]] = troupe_tools.make_tool(spec, self.bridge, self)
+        self.main.__dict__.update(self.tools)
+        self._reply(request)
+
+    def give(self, name, value):
+        self.answers.give(name, value)
+
+    def _put(self, request):
+        """One piece of a file below /work."""
+        path = os.path.join(WORK, request["path"])
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "ab" if request["append"] else "wb") as f:
+                f.write(base64.b64decode(request["data"]))
+        except OSError as e:
+            return self._reply(request, error=f"{request['path']}: {e.strerror}")
+        self._reply(request)
+
+    def _reply(self, request, **members):
+        self.bridge.reply(self.bridge.pack({"op": "done", "id": request["id"], **members}))
+
+    # --- snippets ----------------------------------------------------------------------------
+
+    def _run(self, request):
+        bridge, interrupts = self.bridge, self.bridge.interrupts
+        self.answers = troupe_tools.Answers()
+        interrupts.install()
+        interrupts.pending = False
+        bridge.snippet = request["id"]
+        frame = None
+        try:
+            try:
+                interrupts.armed = True
+                frame = self._outcome(request)
+            finally:
+                interrupts.armed = False
+        except KeyboardInterrupt as e:  # it struck while the outcome was being written down
+            frame = {"end": "raised", "error": troupe_report.describe(e, "")}
+        if os.getpid() != bridge.pid:
+            os._exit(0)  # a child that the snippet forked has run to the snippet's end
+        self._send(request, frame)
+
+    def _outcome(self, request):
+        filename = troupe_source.filename_of(request["id"])
+        try:
+            tree = self._parse(request, filename)
+            if tree is None:
+                return {"end": "not_code"}
+            frame = self._execute(tree, filename)
+        except troupe_tools.FinalAnswer:
+            frame = {"end": "ok"}
+        except BaseException as e:
+            frame = {"end": "raised", "error": troupe_report.describe(e, filename)}
+            # The traceback would keep every local variable of the failed code alive.
+            e.__traceback__ = None
+        if self.answers.given:
+            frame = {"end": "ok", "final": True,
+                     "result": self._result(self.answers.value, self.answers.tagged)}
+        return frame
+
+    def _parse(self, request, filename):
+        code = request["code"]
+        try:
+            tree = ast.parse(code, filename)
+        except (SyntaxError, ValueError):  # ValueError: a null byte
+            if request["may_be_prose"]:
+                return None
+            raise
+        finally:
+            troupe_source.remember(filename, code)
+        for name in self.ending_tools:
+            troupe_source.protect(tree, name)
+        return tree
+
+    def _execute(self, tree, filename):
+        body, last = troupe_source.compile_snippet(tree, filename)
+        names = self.main.__dict__
+        for name in self.ending_tools:
+            names[name] = self.tools[name]
+        exec(body, names)
+        if last is None:
+            return {"end": "ok"}
+        value = eval(last, names)
+        return {"end": "ok", "result": self._result(value)}
+
+    def _result(self, value, tagged=None):
+        text = troupe_values.text_of(value)
+        try:
+            return {"tagged": troupe_values.encode(value) if tagged is None else tagged,
+                    "text": text}
+        except troupe_values.NotSerialisable:
+            return {"tagged": text, "text": text}
+
+    def _send(self, request, frame):
+        try:
+            sys.stdout.flush()
+        except Exception:
+            pass  # the snippet closed or replaced it
+        frame |= {"op": "done", "id": request["id"], "usage": _usage()}
+        try:
+            data = self.bridge.pack(frame)
+        except troupe_bridge.FrameTooLarge as e:
+            data = self.bridge.pack(self._too_large(frame, e))
+        self.bridge.reply(data)
+
+    def _too_large(self, frame, why):
+        """A result goes as text when its value is too large; an answer must not change."""
+        if not frame.get("final"):
+            frame["result"]["tagged"] = frame["result"]["text"]
+            return frame
+        message = f"the answer cannot be sent: {why}. Give a shorter one."
+        error = {"type": "ValueError", "message": message, "line": 0,
+                 "traceback": f"ValueError: {message}\n"}
+        return {"op": "done", "id": frame["id"], "usage": frame["usage"], "end": "raised",
+                "error": error}
+
+
+def _usage():
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return {"cpu_us": int(seconds * 1e6),
+            "rss_kb": max(own.ru_maxrss, children.ru_maxrss)}
+
+
+def serve(max_frame):
+    """Called once in each new worker process; returns when the host has closed the socket."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _open_output()
+    threading.excepthook = _thread_ended
+    Worker(troupe_bridge.Bridge(max_frame)).serve()
+
+
+def _thread_ended(args):
+    """A final answer given in a thread ends that thread, and says nothing."""
+    if not issubclass(args.exc_type, troupe_tools.FinalAnswer):
+        threading.__excepthook__(args)
+
+
+def warm_up():
+    """Walks the paths of a snippet once in the zygote: what is loaded and cached there is shared."""
+    filename = troupe_source.filename_of(0)
+    for code in ("x = [1, 2.5, 'a']\nx", "1 / 0"):
+        try:
+            tree = ast.parse(code, filename)
+            troupe_source.protect(tree, "final_answer")
+            body, last = troupe_source.compile_snippet(tree, filename)
+            names = {}
+            exec(body, names)
+            json.loads(json.dumps(troupe_values.encode(eval(last, names)), ensure_ascii=False))
+        except ZeroDivisionError as e:
+            troupe_report.describe(e, filename)
+    _usage()

@@ -1,0 +1,188 @@
+#include "executors/worker_protocol.hpp"
+
+#include "executors/base64.hpp"
+#include "executors/frame_splitter.hpp"
+#include "runtime/core/text.hpp"
+
+#include <algorithm>
+
+namespace troupe::worker {
+namespace {
+
+constexpr std::size_t piece_bytes = 384u << 10;
+constexpr std::size_t max_error_bytes = 32u << 10;
+
+// A value's level takes at most three of JSON's: {"data": [[key, value]]}.
+constexpr unsigned levels_per_value = 3;
+
+json_limits frame_limits() {
+  return {static_cast<std::size_t>(-1), value_limits{}.max_depth * levels_per_value + 16};
+}
+
+std::string frame(const json& body) {
+  return make_frame(dump_json(body));
+}
+
+ordered_json tool_json(const tool_spec& spec) {
+  return {{"name", spec.name},
+          {"description", spec.description},
+          {"parameters", spec.parameters},
+          {"ends_run", spec.ends_run}};
+}
+
+// --- reading: each helper returns false when the member is missing or of another type
+// ---------------
+
+bool read(const json& from, const char* key, std::string& to, std::size_t max_bytes) {
+  auto it = from.find(key);
+  if (it == from.end() || !it->is_string())
+    return false;
+  to = utf8_prefix(it->get_ref<const std::string&>(), max_bytes);
+  return true;
+}
+
+template <class Number>
+bool read(const json& from, const char* key, Number& to) {
+  auto it = from.find(key);
+  if (it == from.end() || !it->is_number_unsigned())
+    return false;
+  auto x = it->get<std::uint64_t>();
+  to = static_cast<Number>(x);
+  return to == x;
+}
+
+bool read_end(const json& from, snippet_end& to) {
+  auto name = string_or(from, "end", "ok");
+  for (auto end : {snippet_end::ok, snippet_end::raised, snippet_end::not_code}) {
+    if (name == to_string(end)) {
+      to = end;
+      return true;
+    }
+  }
+  return false;
+}
+
+result<void> read_result(const json& from, done& to) {
+  auto it = from.find("result");
+  if (it == from.end())
+    return {};
+  value x;
+  if (!it->is_object() || !it->contains("tagged")
+      || !read(*it, "text", x.text, value_limits{}.max_text_bytes + 1024))
+    return fail(errc::corrupt, "a result of another shape");
+  x.tagged = (*it)["tagged"];
+  if (auto checked = check_tagged(x.tagged); !checked)
+    return checked;
+  to.result = std::move(x);
+  auto final_it = from.find("final");
+  to.is_final = final_it != from.end() && final_it->is_boolean() && final_it->get<bool>();
+  return {};
+}
+
+bool read_error(const json& from, done& to) {
+  auto it = from.find("error");
+  if (it == from.end())
+    return to.end != snippet_end::raised;
+  if (it->is_string())
+    return read(from, "error", to.failure, max_error_bytes);
+  snippet_error e;
+  if (!it->is_object() || !read(*it, "type", e.type, 256)
+      || !read(*it, "message", e.message, max_error_bytes) || !read(*it, "line", e.line)
+      || !read(*it, "traceback", e.traceback, max_error_bytes))
+    return false;
+  to.error = std::move(e);
+  return true;
+}
+
+bool read_usage(const json& from, done& to) {
+  auto it = from.find("usage");
+  if (it == from.end())
+    return true;
+  std::uint32_t rss_kb = 0;
+  std::uint64_t cpu_us = 0;
+  if (!it->is_object() || !read(*it, "cpu_us", cpu_us) || !read(*it, "rss_kb", rss_kb))
+    return false;
+  constexpr std::uint64_t a_year = 365ull * 86'400 * 1'000'000;
+  to.cpu = micros{static_cast<std::int64_t>(std::min(cpu_us, a_year))};
+  to.max_rss_bytes = std::uint64_t{rss_kb} << 10;
+  return true;
+}
+
+result<message> read_done(const json& body) {
+  done d;
+  if (!read(body, "id", d.id) || !read_end(body, d.end) || !read_error(body, d)
+      || !read_usage(body, d))
+    return fail(errc::corrupt, "a reply of another shape");
+  if (auto got = read_result(body, d); !got)
+    return fail(got.error());
+  return d;
+}
+
+result<message> read_call(const json& body) {
+  call c;
+  auto arguments = body.find("arguments");
+  if (!read(body, "id", c.snippet) || !read(body, "call", c.id) || !read(body, "tool", c.tool, 256)
+      || arguments == body.end() || !arguments->is_object())
+    return fail(errc::corrupt, "a tool call of another shape");
+  c.arguments = json::object();
+  for (const auto& [name, argument] : arguments->items()) {
+    if (auto checked = check_tagged(argument); !checked)
+      return fail(checked.error());
+    c.arguments[name] = to_plain(argument);
+  }
+  return c;
+}
+
+} // namespace
+
+std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
+  auto tools = ordered_json::array();
+  for (const auto& t : spec.tools)
+    tools.push_back(tool_json(t));
+  ordered_json body{{"op", "init"},
+                    {"id", id},
+                    {"tools", std::move(tools)},
+                    {"imports", spec.imports},
+                    {"frame_bytes", spec.limits.frame_bytes}};
+  return make_frame(body.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file) {
+  std::vector<std::string> frames;
+  std::string_view rest = file.bytes;
+  do {
+    auto piece = rest.substr(0, piece_bytes);
+    rest.remove_prefix(piece.size());
+    frames.push_back(frame({{"op", "put"},
+                            {"id", first_id++},
+                            {"path", file.path},
+                            {"append", !frames.empty()},
+                            {"data", to_base64(piece)}}));
+  } while (!rest.empty());
+  return frames;
+}
+
+std::string run_frame(std::uint32_t id, const snippet& code) {
+  return frame(
+    {{"op", "run"}, {"id", id}, {"code", code.code}, {"may_be_prose", code.may_be_prose}});
+}
+
+std::string answer_frame(std::uint64_t call, const result<json>& value) {
+  if (!value)
+    return frame({{"op", "answer"}, {"call", call}, {"error", value.error().detail}});
+  return frame({{"op", "answer"}, {"call", call}, {"value", to_tagged(*value)}});
+}
+
+result<message> parse(std::string_view body) {
+  auto parsed = parse_json(body, frame_limits());
+  if (!parsed)
+    return fail(parsed.error());
+  auto op = string_or(*parsed, "op");
+  if (op == "done")
+    return read_done(*parsed);
+  if (op == "call")
+    return read_call(*parsed);
+  return fail(errc::corrupt, "an unknown frame");
+}
+
+} // namespace troupe::worker

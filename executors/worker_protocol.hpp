@@ -1,0 +1,57 @@
+#pragma once
+// The frames between an executor and the worker inside a sandbox (executors/worker). Requests are
+// ours; what comes back is hostile and checked here, once, for all backends.
+
+#include "executors/executor.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace troupe::worker {
+
+// --- to the worker: whole frames
+// --------------------------------------------------------------------
+
+/// Tools, import rules and limits; before the first snippet. Answered by `done`.
+[[nodiscard]] std::string init_frame(std::uint32_t id, const sandbox_spec& spec);
+
+/// A file in pieces, each answered by `done`; ids count up from `first_id`.
+[[nodiscard]] std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file);
+
+[[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code);
+
+[[nodiscard]] std::string answer_frame(std::uint64_t call, const result<json>& value);
+
+// --- from the worker
+// --------------------------------------------------------------------------------
+
+/// The one reply to a request.
+struct done {
+  std::uint32_t id = 0;
+  std::string failure;               ///< of init and put: what went wrong
+  snippet_end end = snippet_end::ok; ///< ok, raised or not_code
+  std::optional<value> result;
+  bool is_final = false;
+  std::optional<snippet_error> error;
+  micros cpu{0}; ///< of the worker's whole life, as it says
+  std::uint64_t max_rss_bytes = 0;
+};
+
+/// A tool call by the running snippet.
+struct call {
+  std::uint32_t snippet = 0;
+  std::uint64_t id = 0;
+  std::string tool;
+  json arguments; ///< plain JSON
+};
+
+using message = std::variant<done, call>;
+
+/// Errors  corrupt: not a message of this protocol.
+[[nodiscard]] result<message> parse(std::string_view body);
+
+} // namespace troupe::worker
