@@ -39,7 +39,7 @@ std::string_view trim_wide(std::string_view text) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   auto head = utf8_prefix(text, shown);
   std::string out = "'";
   for (auto c : head)
@@ -78,7 +78,8 @@ compared matches(std::string_view answer, std::string_view target, bool ignore_c
     return tl::unexpected{fmt::format("the pattern has more than {} bytes", max_pattern_bytes)};
   RE2 pattern{re2::StringPiece{target.data(), target.size()}, regex_options(ignore_case)};
   if (!pattern.ok())
-    return tl::unexpected{fmt::format("{} is no RE2 pattern: {}", quoted(target), pattern.error())};
+    return tl::unexpected{
+      fmt::format("{} is no RE2 pattern: {}", in_quotes(target), pattern.error())};
   return RE2::PartialMatch(re2::StringPiece{answer.data(), answer.size()}, pattern);
 }
 
@@ -110,17 +111,17 @@ compared fits(const scorer_options& o, std::string_view answer, const std::strin
   }
   auto wanted = read_number(target);
   if (!wanted)
-    return tl::unexpected{fmt::format("the target {} has no number", quoted(target))};
+    return tl::unexpected{fmt::format("the target {} has no number", in_quotes(target))};
   auto got = read_number(answer);
   return got && near(*got, *wanted, o.tolerance);
 }
 
 std::string note_of(const scorer_options& o, std::string_view answer) {
   if (o.kind != scorer_kind::numeric)
-    return quoted(trim_wide(answer));
+    return in_quotes(trim_wide(answer));
   auto got = read_number(answer);
   return got ? fmt::format("{}{}", got->value, got->percent ? "%" : "")
-             : quoted(answer) + " (no number)";
+             : in_quotes(answer) + " (no number)";
 }
 
 } // namespace
@@ -157,13 +158,13 @@ verdict score_answer(const scorer_options& options, std::optional<std::string_vi
     ++read;
     if (*fit)
       return {1.0, fmt::format("{}: {} fits {}", to_string(options.kind), note_of(options, text),
-                               quoted(target))};
+                               in_quotes(target))};
   }
   if (read == 0)
     return {std::nullopt, fmt::format("{}: {}", to_string(options.kind), unreadable)};
   return {0.0,
           fmt::format("{}: {} does not fit {}{}", to_string(options.kind), note_of(options, text),
-                      quoted(targets.front()),
+                      in_quotes(targets.front()),
                       targets.size() > 1 ? fmt::format(" nor {} more", targets.size() - 1) : "")};
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+// One run's timeline, from its journal: for people, and as JSON.
+
+#include "runtime/journal/journal.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct trace_options {
+  bool full = false;               ///< no caps; snippets' own logs and results are shown too
+  std::size_t width = 100;         ///< columns to wrap at; at least 40 is used
+  std::size_t block_bytes = 2'000; ///< of one text block; more is cut in the middle
+  bool color = false;
+};
+
+/// Each event as "+1.234s  kind  facts" with its text indented below. Kinds are those of
+/// runtime/agent/events.hpp, the agent's notes and the tools' events; of any other the payload is
+/// shown as compact JSON, and so is a payload of another shape than expected. All text that the
+/// model, a tool or a sandbox wrote is made safe for a terminal.
+/// `ended` is the run's result, if it has one.
+[[nodiscard]] std::string render_trace(const std::vector<journal_event>& events,
+                                       const std::optional<run_result>& ended,
+                                       const trace_options& options = {});
+
+/// An array of {seq, at_us, kind, payload}; a payload that is not JSON is kept as a text.
+[[nodiscard]] json trace_json(const std::vector<journal_event>& events);
+
+} // namespace troupe
