@@ -91,11 +91,12 @@ result<std::shared_ptr<const model_settings>> settings_with_stops(const agent_op
   add("Observation:");
   add("Calling tools:");
   if (o.code_open.find(o.code_close) == std::string::npos)
-    add(o.code_close);  // one that is part of the opening tag would stop every reply at its start
+    add(o.code_close); // one that is part of the opening tag would stop every reply at its start
   settings.tools.clear();
   if (settings.stop.size() > max_stop_sequences)
-    return invalid("stop: " + std::to_string(settings.stop.size()) + " sequences with the agent's own, "
-                   + "at most " + std::to_string(max_stop_sequences) + " are possible");
+    return invalid("stop: " + std::to_string(settings.stop.size())
+                   + " sequences with the agent's own, " + "at most "
+                   + std::to_string(max_stop_sequences) + " are possible");
   return std::make_shared<const model_settings>(std::move(settings));
 }
 
@@ -118,7 +119,7 @@ std::string rendered(const prompt_template& t, const prompt_variables& variables
   return t.render(variables).value_or("");
 }
 
-}  // namespace
+} // namespace
 
 std::string agent_definition::system_for(const std::string& task) const {
   return system_template.uses("task") ? rendered(system_template, system_texts(options, task))
@@ -139,12 +140,12 @@ result<std::shared_ptr<const agent_definition>> define_agent(agent_options optio
   if (auto ok = check_other_prompts(options.prompts); !ok)
     return fail(ok.error());
   std::vector<std::string> task_names{"task", "tools", "managed_agents"};
-  auto system = prompt_template::parse("system_prompt", options.prompts.system_prompt,
-                                       system_variables());
+  auto system =
+    prompt_template::parse("system_prompt", options.prompts.system_prompt, system_variables());
   auto pre = prompt_template::parse("final_answer.pre_messages", options.prompts.final_answer_pre,
                                     task_names);
-  auto post = prompt_template::parse("final_answer.post_messages", options.prompts.final_answer_post,
-                                     task_names);
+  auto post = prompt_template::parse("final_answer.post_messages",
+                                     options.prompts.final_answer_post, task_names);
   for (auto* parsed : {&system, &pre, &post})
     if (!*parsed)
       return fail(parsed->error());
@@ -169,4 +170,4 @@ result<void> validate(const agent_options& options) {
   return defined ? result<void>{} : fail(defined.error());
 }
 
-}  // namespace troupe
+} // namespace troupe

@@ -26,10 +26,14 @@ std::string as_utf8(std::string_view text) {
 
 std::string_view to_string(code_source source) {
   switch (source) {
-    case code_source::none: return "none";
-    case code_source::tags: return "tags";
-    case code_source::fence: return "fence";
-    case code_source::bare: return "bare";
+  case code_source::none:
+    return "none";
+  case code_source::tags:
+    return "tags";
+  case code_source::fence:
+    return "fence";
+  case code_source::bare:
+    return "bare";
   }
   return "none";
 }
@@ -50,7 +54,7 @@ constexpr std::string_view repeat_nudge =
   "\n\nYou have done exactly this several times now, with exactly this result. Doing it again will "
   "not help: try something else, or call final_answer with the best answer you have.";
 
-}  // namespace
+} // namespace
 
 code_agent::code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
                        run_id run)
@@ -98,7 +102,8 @@ void code_agent::act(const model_reply& reply, time_point now, commands& out) {
   code_tags tags{o.code_open, o.code_close};
   auto parsed = parse_reply(as_utf8(reply.text), tags);
   auto& kept = parsed.message.empty() ? reply.text : parsed.message;
-  say(role::assistant, kept.empty() ? "(empty reply)" : cut_middle(as_utf8(kept), o.max_reply_bytes));
+  say(role::assistant,
+      kept.empty() ? "(empty reply)" : cut_middle(as_utf8(kept), o.max_reply_bytes));
   auto prose = parsed.source == code_source::bare || parsed.source == code_source::none;
   format_error_ = prose ? error_text(format_error(parsed, tags)) : "";
   action_ = std::move(parsed.code);
@@ -106,7 +111,8 @@ void code_agent::act(const model_reply& reply, time_point now, commands& out) {
     return go_on(std::move(format_error_), true, out);
   if (auto why = why_not_run(parsed.cut && reply.finish_reason == "length"); !why.empty())
     return go_on(error_text(why), true, out);
-  out.push_back(note{"action", {{"step", step_}, {"code", action_}, {"source", to_string(parsed.source)}}});
+  out.push_back(
+    note{"action", {{"step", step_}, {"code", action_}, {"source", to_string(parsed.source)}}});
   run(parsed.source == code_source::bare, now, out);
 }
 
@@ -117,8 +123,9 @@ std::string code_agent::why_not_run(bool cut_short) const {
     return "Your reply reached its greatest length before the code ended, so the code was not run. "
            "Write shorter code, or do it in several turns.";
   if (action_.size() > limit)
-    return "Your code is " + std::to_string(action_.size()) + " bytes long and was not run; at most "
-           + std::to_string(limit) + " are allowed. Write less at once.";
+    return "Your code is " + std::to_string(action_.size())
+           + " bytes long and was not run; at most " + std::to_string(limit)
+           + " are allowed. Write less at once.";
   return {};
 }
 
@@ -135,21 +142,26 @@ void code_agent::take(const snippet_done& e, time_point, commands& out) {
   auto& outcome = e.outcome;
   totals_.sandbox += outcome.usage;
   if (outcome.end == snippet_end::not_code)
-    return go_on(format_error_.empty() ? error_text("Your code is not Python.") : std::move(format_error_),
+    return go_on(format_error_.empty() ? error_text("Your code is not Python.")
+                                       : std::move(format_error_),
                  true, out);
   ++totals_.snippets;
   if (outcome.is_final && outcome.end == snippet_end::ok)
     return answer_by_code(outcome, out);
   if (outcome.end != snippet_end::ok)
     ++totals_.snippet_failures;
-  go_on(observation_text(outcome, action_, limits_of(options())), outcome.end != snippet_end::ok, out);
+  go_on(observation_text(outcome, action_, limits_of(options())), outcome.end != snippet_end::ok,
+        out);
 }
 
 void code_agent::answer_by_code(const snippet_outcome& outcome, commands& out) {
   auto answer = outcome.result.value_or(value{nullptr, "None"});
   auto ok = checked(answer);
-  json payload{{"step", step_}, {"text", as_utf8(answer.text)}, {"value", answer.tagged},
-               {"accepted", ok.has_value()}, {"forced", false}};
+  json payload{{"step", step_},
+               {"text", as_utf8(answer.text)},
+               {"value", answer.tagged},
+               {"accepted", ok.has_value()},
+               {"forced", false}};
   if (!ok)
     payload["why"] = ok.error().detail;
   out.push_back(note{"final_answer", std::move(payload)});
@@ -162,18 +174,22 @@ void code_agent::answer_by_text(const model_reply& reply, commands& out) {
   auto text = without_thoughts(as_utf8(reply.text));
   auto steps = "no answer after " + std::to_string(options().max_steps) + " steps";
   if (text.empty())
-    return end_run(run_end::max_steps, std::nullopt, steps + ", and the forced answer was empty", out);
+    return end_run(run_end::max_steps, std::nullopt, steps + ", and the forced answer was empty",
+                   out);
   value answer{text, text};
   auto ok = checked(answer);
-  json payload{{"step", step_}, {"text", text}, {"value", text}, {"accepted", ok.has_value()},
+  json payload{{"step", step_},
+               {"text", text},
+               {"value", text},
+               {"accepted", ok.has_value()},
                {"forced", true}};
   if (!ok)
     payload["why"] = ok.error().detail;
   out.push_back(note{"final_answer", std::move(payload)});
   if (ok)
     return end_run(run_end::max_steps, std::move(answer), steps, out);
-  end_run(run_end::max_steps, std::nullopt, steps + "; the forced answer was refused: " + ok.error().detail,
-          out);
+  end_run(run_end::max_steps, std::nullopt,
+          steps + "; the forced answer was refused: " + ok.error().detail, out);
 }
 
 void code_agent::take(const model_failed& e, time_point now, commands& out) {
@@ -198,8 +214,9 @@ void code_agent::take(const cancel_requested& e, time_point, commands& out) {
 
 void code_agent::take(const deadline_passed&, time_point, commands& out) {
   if (at_ != state::idle && deadline_ != never)
-    interrupt(run_end::deadline, "the run's time of " + std::to_string(options().run_time.count())
-                                   + " ms was up", out);
+    interrupt(run_end::deadline,
+              "the run's time of " + std::to_string(options().run_time.count()) + " ms was up",
+              out);
 }
 
 void code_agent::interrupt(run_end end, std::string why, commands& out) {
@@ -219,8 +236,9 @@ void code_agent::go_on(std::string text, bool is_error, commands& out) {
   out.push_back(note{"observation", {{"step", step_}, {"text", text}, {"is_error", is_error}}});
   say(role::user, std::move(text));
   if (stuck)
-    return end_run(run_end::stuck, std::nullopt,
-                   "the same action gave the same observation " + std::to_string(repeats) + " times", out);
+    return end_run(
+      run_end::stuck, std::nullopt,
+      "the same action gave the same observation " + std::to_string(repeats) + " times", out);
   ask(out);
 }
 
@@ -237,11 +255,13 @@ void code_agent::ask(commands& out) {
   if (budget > 0 && totals_.tokens.total() >= budget)
     return end_run(run_end::budget, std::nullopt,
                    std::to_string(totals_.tokens.total()) + " of " + std::to_string(budget)
-                     + " tokens used", out);
+                     + " tokens used",
+                   out);
   if (step_++ == options().max_steps)
     return ask_for_answer(out);
   at_ = state::thinking;
-  out.push_back(ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
+  out.push_back(
+    ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
 }
 
 /// One call with other messages around the same memory, which is copied this once.
@@ -253,8 +273,8 @@ void code_agent::ask_for_answer(commands& out) {
   encode_(*bytes, {role::user, definition_->forced_post(task_), {}, {}});
   auto size = bytes->size();
   at_ = state::answering;
-  out.push_back(ask_model{{definition_->forced_settings, {std::move(bytes), size}, run_, totals_.turns,
-                           deadline_}});
+  out.push_back(ask_model{
+    {definition_->forced_settings, {std::move(bytes), size}, run_, totals_.turns, deadline_}});
 }
 
 void code_agent::end_run(run_end end, std::optional<value> answer, std::string why, commands& out) {
@@ -282,4 +302,4 @@ void code_agent::say(role from, std::string content) {
   messages_.append({from, std::move(content), {}, {}});
 }
 
-}  // namespace troupe
+} // namespace troupe

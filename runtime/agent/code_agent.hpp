@@ -17,7 +17,8 @@ namespace troupe {
 class code_agent {
 public:
   /// `encode` is the endpoint's message encoder.
-  code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode, run_id run);
+  code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
+             run_id run);
 
   /// The same for options that are not prepared: prepares them, which costs milliseconds. Throws
   /// std::invalid_argument when they are not valid.
@@ -71,9 +72,9 @@ private:
   message_encoder encode_;
   transcript messages_;
   std::string task_;
-  std::string action_;           ///< the code that runs, or the reply that held none
-  std::string format_error_;     ///< what the model is told if the action is no code
-  std::uint64_t last_turn_ = 0;  ///< hash of the last action and observation
+  std::string action_;          ///< the code that runs, or the reply that held none
+  std::string format_error_;    ///< what the model is told if the action is no code
+  std::uint64_t last_turn_ = 0; ///< hash of the last action and observation
   time_point deadline_ = never;
   finish totals_;
   run_id run_;
@@ -82,4 +83,4 @@ private:
   state at_ = state::idle;
 };
 
-}  // namespace troupe
+} // namespace troupe

@@ -34,7 +34,8 @@ json write(const chat_message& x) {
 }
 
 json write(const token_usage& x) {
-  return {{"input", x.input}, {"output", x.output}, {"cached", x.cached}, {"reasoning", x.reasoning}};
+  return {
+    {"input", x.input}, {"output", x.output}, {"cached", x.cached}, {"reasoning", x.reasoning}};
 }
 
 json write(const model_reply& x) {
@@ -68,7 +69,9 @@ json write(const sandbox_usage& x) {
 }
 
 json write(const snippet_outcome& x) {
-  json out{{"end", to_string(x.end)}, {"is_final", x.is_final}, {"logs", to_utf8(x.logs)},
+  json out{{"end", to_string(x.end)},
+           {"is_final", x.is_final},
+           {"logs", to_utf8(x.logs)},
            {"usage", write(x.usage)}};
   if (x.logs_dropped > 0)
     out["logs_dropped"] = x.logs_dropped;
@@ -124,7 +127,8 @@ public:
     auto* x = find(key);
     if (x == nullptr)
       return *this;
-    auto negative = x->is_number_integer() && !x->is_number_unsigned() && x->get<std::int64_t>() < 0;
+    auto negative =
+      x->is_number_integer() && !x->is_number_unsigned() && x->get<std::int64_t>() < 0;
     if (!x->is_number_integer() || negative
         || x->get<std::uint64_t>() > std::numeric_limits<Unsigned>::max())
       complain(key, "a whole number in range");
@@ -204,8 +208,8 @@ private:
 
   void complain(std::string_view key, std::string_view expected) {
     if (!bad_)
-      bad_ = error{errc::corrupt, where_ + (key.empty() ? "" : "." + std::string{key})
-                                    + " is not " + std::string{expected}};
+      bad_ = error{errc::corrupt, where_ + (key.empty() ? "" : "." + std::string{key}) + " is not "
+                                    + std::string{expected}};
   }
 
   const json& object_;
@@ -315,7 +319,7 @@ result<agent_event> read_text_event(std::string_view kind, const json& j) {
   return r.done(failed ? agent_event{sandbox_failed{text}} : agent_event{cancel_requested{text}});
 }
 
-}  // namespace
+} // namespace
 
 json to_json(const agent_event& e) {
   return std::visit(overloaded{[](const run_started& x) {
@@ -341,11 +345,14 @@ result<agent_event> event_from_json(std::string_view kind, const json& payload) 
   if (kind == "run_started")
     return wrapped(read_start(payload));
   if (kind == "model_replied")
-    return wrapped(read_reply(payload).map([](model_reply&& x) { return model_replied{std::move(x)}; }));
+    return wrapped(
+      read_reply(payload).map([](model_reply&& x) { return model_replied{std::move(x)}; }));
   if (kind == "model_failed")
-    return wrapped(read_failure(payload).map([](model_failure&& x) { return model_failed{std::move(x)}; }));
+    return wrapped(
+      read_failure(payload).map([](model_failure&& x) { return model_failed{std::move(x)}; }));
   if (kind == "snippet_done")
-    return wrapped(read_outcome(payload).map([](snippet_outcome&& x) { return snippet_done{std::move(x)}; }));
+    return wrapped(
+      read_outcome(payload).map([](snippet_outcome&& x) { return snippet_done{std::move(x)}; }));
   if (kind == "sandbox_failed" || kind == "cancel_requested")
     return read_text_event(kind, payload);
   if (kind == "deadline_passed")
@@ -353,4 +360,4 @@ result<agent_event> event_from_json(std::string_view kind, const json& payload) 
   return fail(errc::corrupt, "'" + std::string{kind} + "' is no event of a run");
 }
 
-}  // namespace troupe
+} // namespace troupe

@@ -13,15 +13,22 @@ std::string_view kind_of(const agent_event& e) noexcept {
 
 std::string_view to_string(run_end end) noexcept {
   switch (end) {
-    case run_end::success: return "success";
-    case run_end::max_steps: return "max_steps";
-    case run_end::deadline: return "deadline";
-    case run_end::budget: return "budget";
-    case run_end::stuck: return "stuck";
-    case run_end::cancelled: return "cancelled";
-    case run_end::error: return "error";
+  case run_end::success:
+    return "success";
+  case run_end::max_steps:
+    return "max_steps";
+  case run_end::deadline:
+    return "deadline";
+  case run_end::budget:
+    return "budget";
+  case run_end::stuck:
+    return "stuck";
+  case run_end::cancelled:
+    return "cancelled";
+  case run_end::error:
+    return "error";
   }
   return "error";
 }
 
-}  // namespace troupe
+} // namespace troupe

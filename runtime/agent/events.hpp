@@ -52,7 +52,8 @@ using agent_event = std::variant<run_started, model_replied, model_failed, snipp
 /// Errors  corrupt: unknown kind, or a payload of another shape.
 [[nodiscard]] result<agent_event> event_from_json(std::string_view kind, const json& payload);
 
-// --- commands: what the loop wants done -----------------------------------------------------------
+// --- commands: what the loop wants done
+// -----------------------------------------------------------
 
 /// Ask the model. One call is open at a time.
 struct ask_model {
@@ -77,8 +78,8 @@ enum class run_end : std::uint8_t { success, max_steps, deadline, budget, stuck,
 /// The run is over; always the last command, exactly once.
 struct finish {
   run_end end = run_end::error;
-  std::optional<value> answer{};  ///< for max_steps too, when the forced answer passed its checks
-  std::string error{};            ///< one line, empty on success
+  std::optional<value> answer{}; ///< for max_steps too, when the forced answer passed its checks
+  std::string error{};           ///< one line, empty on success
   std::uint32_t turns = 0;
   std::uint32_t snippets = 0;
   std::uint32_t snippet_failures = 0;
@@ -89,4 +90,4 @@ struct finish {
 
 using agent_command = std::variant<ask_model, run_code, note, abandon, finish>;
 
-}  // namespace troupe
+} // namespace troupe

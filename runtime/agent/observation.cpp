@@ -43,7 +43,8 @@ std::string_view line_of(std::string_view code, std::uint32_t number) {
 bool worth_showing(const snippet_error& e) {
   auto first = e.traceback.find("File \"");
   return e.type.ends_with("SyntaxError") || e.type == "IndentationError" || e.type == "TabError"
-         || (first != std::string::npos && e.traceback.find("File \"", first + 1) != std::string::npos);
+         || (first != std::string::npos
+             && e.traceback.find("File \"", first + 1) != std::string::npos);
 }
 
 std::string raised_text(const snippet_error& e, std::string_view code, std::size_t max_bytes) {
@@ -59,29 +60,40 @@ std::string raised_text(const snippet_error& e, std::string_view code, std::size
 /// What ended the code, in the model's terms.
 std::string_view why_ended(snippet_end end) {
   switch (end) {
-    case snippet_end::soft_timeout: return "The code ran into its time limit and was interrupted";
-    case snippet_end::hard_timeout: return "The code ran into its time limit and could not be interrupted, so it was killed";
-    case snippet_end::output_limit: return "The code was killed because it wrote more output than is allowed";
-    case snippet_end::protocol: return "The session was closed because what it sent could not be understood";
-    case snippet_end::memory: return "The code was killed because it used more memory than is allowed";
-    case snippet_end::crashed: return "The Python process crashed";
-    case snippet_end::exited: return "The Python process ended itself; do not call exit functions, the session must go on";
-    case snippet_end::killed: return "The Python process was killed from outside";
-    default: return "The code failed";
+  case snippet_end::soft_timeout:
+    return "The code ran into its time limit and was interrupted";
+  case snippet_end::hard_timeout:
+    return "The code ran into its time limit and could not be interrupted, so it was killed";
+  case snippet_end::output_limit:
+    return "The code was killed because it wrote more output than is allowed";
+  case snippet_end::protocol:
+    return "The session was closed because what it sent could not be understood";
+  case snippet_end::memory:
+    return "The code was killed because it used more memory than is allowed";
+  case snippet_end::crashed:
+    return "The Python process crashed";
+  case snippet_end::exited:
+    return "The Python process ended itself; do not call exit functions, the session must go on";
+  case snippet_end::killed:
+    return "The Python process was killed from outside";
+  default:
+    return "The code failed";
   }
 }
 
-std::string ended_text(const snippet_outcome& outcome, std::string_view code, std::size_t max_bytes) {
+std::string ended_text(const snippet_outcome& outcome, std::string_view code,
+                       std::size_t max_bytes) {
   std::string out{why_ended(outcome.end)};
   if (auto reason = trim(outcome.reason); !reason.empty())
     out += " (" + cut_middle(reason, max_bytes) + ")";
   out += '.';
   if (outcome.error)
     out += "\n" + raised_text(*outcome.error, code, max_bytes);
-  out += survives(outcome.end)
-           ? "\nThe variables of your session are kept."
-           : "\nAll variables, functions and imports of your session are lost. Your next code starts "
-             "in a fresh one: define again what you need.";
+  out +=
+    survives(outcome.end)
+      ? "\nThe variables of your session are kept."
+      : "\nAll variables, functions and imports of your session are lost. Your next code starts "
+        "in a fresh one: define again what you need.";
   return out;
 }
 
@@ -92,7 +104,7 @@ void add_error(std::string& out, std::string_view what) {
   out += retry_nudge;
 }
 
-}  // namespace
+} // namespace
 
 std::string observation_text(const snippet_outcome& outcome, std::string_view code,
                              const observation_limits& limits) {
@@ -125,4 +137,4 @@ std::string error_text(std::string_view what) {
   return "Error:\n" + std::string{without_newlines(what)};
 }
 
-}  // namespace troupe
+} // namespace troupe

@@ -47,18 +47,17 @@ minja::Value values_of(const std::shared_ptr<minja::Context>&, minja::ArgumentsV
 }
 
 minja::Value tool_value(const tool_spec& tool) {
-  auto properties = tool.parameters.is_object() ? tool.parameters.find("properties")
-                                                : tool.parameters.end();
+  auto properties =
+    tool.parameters.is_object() ? tool.parameters.find("properties") : tool.parameters.end();
   auto out = minja::Value::object();
   out.set("name", tool.name);
   out.set("description", tool.description);
   out.set("inputs", properties == tool.parameters.end() ? ordered_json::object() : *properties);
   out.set("output_type", tool.output_type);
   out.set("to_code_prompt",
-          minja::Value::callable([stub = tool_stub(tool)](const std::shared_ptr<minja::Context>&,
-                                                          minja::ArgumentsValue&) {
-            return minja::Value{stub};
-          }));
+          minja::Value::callable(
+            [stub = tool_stub(tool)](const std::shared_ptr<minja::Context>&,
+                                     minja::ArgumentsValue&) { return minja::Value{stub}; }));
   return out;
 }
 
@@ -92,11 +91,11 @@ error located(const std::string& what, std::string_view engine_text) {
     return {errc::invalid_argument, what + ": " + std::string{reason}};
   auto where = reason.substr(place + mark.size());
   where.remove_suffix(where.ends_with(':') ? 1 : 0);
-  return {errc::invalid_argument, what + ", line " + std::string{where} + ": "
-                                    + std::string{reason.substr(0, place)}};
+  return {errc::invalid_argument,
+          what + ", line " + std::string{where} + ": " + std::string{reason.substr(0, place)}};
 }
 
-}  // namespace
+} // namespace
 
 struct prompt_template::parsed {
   std::string name;
@@ -125,7 +124,8 @@ result<prompt_template> prompt_template::parse(std::string name, std::string_vie
 
 result<std::string> prompt_template::render(const prompt_variables& variables) const {
   try {
-    auto scope = std::make_shared<strict_context>(context_values(variables), parsed_->checked.guarded);
+    auto scope =
+      std::make_shared<strict_context>(context_values(variables), parsed_->checked.guarded);
     return parsed_->root->render(scope);
   } catch (const std::exception& e) {
     return fail(located(parsed_->name, e.what()));
@@ -137,8 +137,13 @@ bool prompt_template::uses(std::string_view variable) const {
 }
 
 std::vector<std::string> system_variables() {
-  return {"tools", "managed_agents", "custom_instructions", "authorized_imports",
-          "code_block_opening_tag", "code_block_closing_tag", "task"};
+  return {"tools",
+          "managed_agents",
+          "custom_instructions",
+          "authorized_imports",
+          "code_block_opening_tag",
+          "code_block_closing_tag",
+          "task"};
 }
 
 std::string imports_text(const std::vector<std::string>& imports) {
@@ -147,4 +152,4 @@ std::string imports_text(const std::vector<std::string>& imports) {
   return python_literal(ordered_json(imports));
 }
 
-}  // namespace troupe
+} // namespace troupe

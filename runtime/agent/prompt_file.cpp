@@ -15,9 +15,9 @@ extern const std::string_view shipped_prompt_text;
 namespace {
 
 struct prompt_key {
-  std::string_view section;  ///< empty: top level
+  std::string_view section; ///< empty: top level
   std::string_view key;
-  std::string prompt_set::* text;
+  std::string prompt_set::*text;
   bool needed;
 };
 
@@ -37,8 +37,9 @@ std::string full_name(std::string_view section, std::string_view key) {
 }
 
 error at_mark(const YAML::Mark& mark, std::string what) {
-  auto place = mark.is_null() ? "prompts: " : "prompts, line " + std::to_string(mark.line + 1)
-                                                + ", column " + std::to_string(mark.column + 1) + ": ";
+  auto place = mark.is_null() ? "prompts: "
+                              : "prompts, line " + std::to_string(mark.line + 1) + ", column "
+                                  + std::to_string(mark.column + 1) + ": ";
   return {errc::invalid_argument, place + std::move(what)};
 }
 
@@ -88,7 +89,7 @@ result<void> read_map(prompt_set& out, std::string_view section, const YAML::Nod
   return {};
 }
 
-}  // namespace
+} // namespace
 
 result<prompt_set> load_prompts(std::string_view yaml_text) {
   prompt_set out;
@@ -115,4 +116,4 @@ const prompt_set& shipped_prompts() {
   return shipped;
 }
 
-}  // namespace troupe
+} // namespace troupe

@@ -6,17 +6,28 @@ namespace troupe {
 
 std::string_view to_string(snippet_end end) noexcept {
   switch (end) {
-    case snippet_end::ok: return "ok";
-    case snippet_end::raised: return "raised";
-    case snippet_end::soft_timeout: return "soft_timeout";
-    case snippet_end::not_code: return "not_code";
-    case snippet_end::hard_timeout: return "hard_timeout";
-    case snippet_end::output_limit: return "output_limit";
-    case snippet_end::protocol: return "protocol";
-    case snippet_end::memory: return "memory";
-    case snippet_end::crashed: return "crashed";
-    case snippet_end::exited: return "exited";
-    case snippet_end::killed: return "killed";
+  case snippet_end::ok:
+    return "ok";
+  case snippet_end::raised:
+    return "raised";
+  case snippet_end::soft_timeout:
+    return "soft_timeout";
+  case snippet_end::not_code:
+    return "not_code";
+  case snippet_end::hard_timeout:
+    return "hard_timeout";
+  case snippet_end::output_limit:
+    return "output_limit";
+  case snippet_end::protocol:
+    return "protocol";
+  case snippet_end::memory:
+    return "memory";
+  case snippet_end::crashed:
+    return "crashed";
+  case snippet_end::exited:
+    return "exited";
+  case snippet_end::killed:
+    return "killed";
   }
   return "killed";
 }
@@ -29,4 +40,4 @@ sandbox_usage& sandbox_usage::operator+=(const sandbox_usage& x) {
   return *this;
 }
 
-}  // namespace troupe
+} // namespace troupe

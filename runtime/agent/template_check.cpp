@@ -16,9 +16,9 @@ constexpr auto npos = std::string_view::npos;
 
 struct token {
   enum kind { word, text, other } what = other;
-  std::string_view lexeme;  ///< of a text: without its quotes
+  std::string_view lexeme; ///< of a text: without its quotes
   std::size_t at = 0;
-  bool opens_block = false;  ///< the first word of a {% %}
+  bool opens_block = false; ///< the first word of a {% %}
 };
 
 bool is_word_char(char c) {
@@ -29,8 +29,8 @@ bool is_word_char(char c) {
 class lexer {
 public:
   explicit lexer(std::string_view source) : source_{source} {
-    for (auto open = source_.find('{'); open + 1 < source_.size(); open = source_.find('{', open)) {
-      auto mark = source_[open + 1];
+    for (auto open = source_.find('{'); open != npos; open = source_.find('{', open)) {
+      auto mark = open + 1 < source_.size() ? source_[open + 1] : ' ';
       if (mark == '#')
         open = std::min(source_.find("#}", open), source_.size() - 1) + 1;
       else if (mark == '{' || mark == '%')
@@ -65,7 +65,7 @@ private:
           tokens.push_back({token::other, source_.substr(from, 1), from, false});
       }
     }
-    tokens.push_back({token::other, "", at, false});  // keeps look-ahead inside the tag
+    tokens.push_back({token::other, "", at, false}); // keeps look-ahead inside the tag
     return std::min(at + 2, source_.size());
   }
 
@@ -81,20 +81,21 @@ private:
 };
 
 const name_set& words_of_jinja() {
-  static const name_set words{"if",   "elif",  "else", "in",   "is",    "not",  "and",       "or",
-                              "true", "false", "True", "False", "None", "null", "recursive", "loop",
-                              "caller"};
+  static const name_set words{"if",   "elif", "else",      "in",    "is",    "not",
+                              "and",  "or",   "true",      "false", "True",  "False",
+                              "None", "null", "recursive", "loop",  "caller"};
   return words;
 }
 
 /// What the engine and our variables offer behind a dot.
 const name_set& known_attributes() {
   static const name_set attributes{
-    "name", "description", "inputs", "output_type", "to_code_prompt", "values", "type", "nullable",
-    "default", "enum", "items", "keys", "get", "pop", "append", "insert", "strip", "lstrip",
-    "rstrip", "split", "capitalize", "upper", "lower", "endswith", "startswith", "title", "replace",
-    "length", "index", "index0", "revindex", "revindex0", "first", "last", "previtem", "nextitem",
-    "cycle"};
+    "name",     "description", "inputs",   "output_type", "to_code_prompt", "values",  "type",
+    "nullable", "default",     "enum",     "items",       "keys",           "get",     "pop",
+    "append",   "insert",      "strip",    "lstrip",      "rstrip",         "split",   "capitalize",
+    "upper",    "lower",       "endswith", "startswith",  "title",          "replace", "length",
+    "index",    "index0",      "revindex", "revindex0",   "first",          "last",    "previtem",
+    "nextitem", "cycle"};
   return attributes;
 }
 
@@ -142,7 +143,7 @@ private:
 
   /// True after {% for / set / macro %}, up to the word or sign that ends the names.
   bool in_declaration(std::size_t i) const {
-    for (int back = -1; ; --back) {
+    for (int back = -1;; --back) {
       auto t = at(i, back);
       if (t.opens_block)
         return t.lexeme == "for" || t.lexeme == "set" || t.lexeme == "macro";
@@ -156,7 +157,7 @@ private:
     if (t.what != token::word || t.opens_block || words_of_jinja().contains(t.lexeme))
       return {};
     if (is(i, -1, "is") || (is(i, -1, "not") && is(i, -2, "is")))
-      return {};  // a test; the engine knows its own
+      return {}; // a test; the engine knows its own
     if (is(i, -1, "."))
       return known_attributes().contains(t.lexeme) || declared_.contains(t.lexeme)
                ? result<void>{}
@@ -170,7 +171,8 @@ private:
   }
 
   result<void> unknown(std::string_view what, const token& t, const name_set& known) const {
-    auto line = 1 + std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(t.at), '\n');
+    auto line =
+      1 + std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(t.at), '\n');
     std::vector<std::string_view> candidates(known.begin(), known.end());
     return fail(errc::invalid_argument, "line " + std::to_string(line) + ": unknown "
                                           + std::string{what} + " '" + std::string{t.lexeme} + "'"
@@ -201,10 +203,10 @@ private:
   checked_template out_;
 };
 
-}  // namespace
+} // namespace
 
 result<checked_template> check_template(std::string_view source, const template_names& names) {
   return checker{source, names}.run();
 }
 
-}  // namespace troupe
+} // namespace troupe

@@ -100,7 +100,7 @@ std::string description_of(const ordered_json& schema) {
   return text != schema.end() && text->is_string() ? text->get<std::string>() : std::string{};
 }
 
-}  // namespace
+} // namespace
 
 std::string python_literal(const ordered_json& value) {
   if (value.is_null())
@@ -123,8 +123,8 @@ std::string python_literal(const ordered_json& value) {
 
 std::string tool_stub(const tool_spec& tool) {
   std::string arguments, described;
-  auto properties = tool.parameters.is_object() ? tool.parameters.find("properties")
-                                                : tool.parameters.end();
+  auto properties =
+    tool.parameters.is_object() ? tool.parameters.find("properties") : tool.parameters.end();
   if (properties != tool.parameters.end() && properties->is_object()) {
     for (auto& [name, schema] : properties->items()) {
       arguments += (arguments.empty() ? "" : ", ") + parameter(tool.parameters, name, schema);
@@ -139,4 +139,4 @@ std::string tool_stub(const tool_spec& tool) {
   return out + "\"\"\"";
 }
 
-}  // namespace troupe
+} // namespace troupe

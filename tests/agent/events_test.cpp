@@ -1,0 +1,204 @@
+#include "runtime/core/overloaded.hpp"
+#include "tests/agent/agent_fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+agent_event through_json(const agent_event& e) {
+  auto text = dump_json(to_json(e));
+  auto parsed = parse_json(text);
+  REQUIRE(parsed);
+  auto back = event_from_json(kind_of(e), *parsed);
+  REQUIRE(back);
+  return *std::move(back);
+}
+
+/// Everything about a command that can be compared.
+std::string fingerprint(const agent_command& c) {
+  auto ticks = [](time_point t) { return std::to_string(t.time_since_epoch().count()); };
+  return std::visit(
+    overloaded{[&](const ask_model& x) {
+                 auto& r = x.request;
+                 std::string stop;
+                 for (auto& s : r.settings->stop)
+                   stop += s + "|";
+                 return "ask " + std::string{r.messages.text()} + stop + ticks(r.deadline)
+                        + std::to_string(r.turn);
+               },
+               [&](const run_code& x) {
+                 return "run " + x.code.code + std::to_string(x.code.may_be_prose)
+                        + ticks(x.code.soft_deadline) + ticks(x.code.hard_deadline);
+               },
+               [](const note& x) { return "note " + x.kind + dump_json(x.payload); },
+               [](const abandon&) { return std::string{"abandon"}; },
+               [](const finish& x) {
+                 return "finish " + std::string{to_string(x.end)} + x.error
+                        + (x.answer ? dump_json(x.answer->tagged) + x.answer->text : "none")
+                        + std::to_string(x.turns) + "," + std::to_string(x.snippets) + ","
+                        + std::to_string(x.snippet_failures) + ","
+                        + std::to_string(x.model_attempts) + "," + std::to_string(x.tokens.total())
+                        + "," + std::to_string(x.sandbox.wall.count());
+               }},
+    c);
+}
+
+std::vector<std::string> fingerprints(const std::vector<agent_command>& commands) {
+  std::vector<std::string> out;
+  for (auto& c : commands)
+    out.push_back(fingerprint(c));
+  return out;
+}
+
+/// A long run with every sort of turn in it, some of it with broken bytes.
+std::vector<agent_event> eventful_run() {
+  auto used = printed("line\xFF\n");
+  used.outcome.usage = {12us, 7us, 4096, 3};
+  used.outcome.logs_dropped = 17;
+  used.outcome.result = value{json{{"__type__", "tuple"}, {"data", {1, 2}}}, "(1, 2)"};
+  return {run_started{"task \xC3",
+                      {{role::user, "hi", {}, {}},
+                       {role::assistant, "", {{"id1", "f", "{}"}}, {}},
+                       {role::tool, "r", {}, "id1"}}},
+          reply("<think>x</think>just prose about a final answer", {5, 6, 1, 2}),
+          ended(snippet_end::not_code),
+          code("print('\xED\xA0\x80')"),
+          used,
+          reply(""),
+          code("1 / 0"),
+          raised("ZeroDivisionError", "division by zero", 1, "p"),
+          code("big()"),
+          ended(snippet_end::memory, "1 GiB"),
+          printed("late"),
+          code("final_answer(0)"),
+          answered(0, "0"),
+          reply("final_answer(1)"),
+          answered(1.5, "1.5"),
+          cancel_requested{"late"}};
+}
+
+agent_options picky() {
+  auto o = options_for_tests();
+  o.run_time = 100s;
+  o.checks = {{"nonzero", [](const value& v) -> result<void> {
+                 return v.tagged != 0 ? result<void>{} : fail(errc::denied, "zero");
+               }}};
+  return o;
+}
+
+} // namespace
+
+TEST_CASE("folding any prefix of the journalled events gives the same next commands", "[events]") {
+  auto definition = definition_of(picky());
+  auto events = eventful_run();
+  code_agent original{definition, openai_codec().encoder(), run_id{1}};
+  bool finished = false;
+  for (std::size_t n = 0; n < events.size(); ++n) {
+    CAPTURE(n);
+    auto now = [](std::size_t i) { return start_time + std::chrono::seconds{i}; };
+    code_agent folded{definition, openai_codec().encoder(), run_id{1}};
+    for (std::size_t i = 0; i < n; ++i)
+      (void)folded.on(through_json(events[i]), now(i));
+    auto branch = original;
+    auto expected = fingerprints(original.on(events[n], now(n)));
+    CHECK(fingerprints(folded.on(through_json(events[n]), now(n))) == expected);
+    CHECK(fingerprints(branch.on(events[n], now(n))) == expected);
+    CHECK(folded.messages().view().text() == original.messages().view().text());
+    CHECK(folded.step() == original.step());
+    finished = original.finished();
+  }
+  CHECK(finished);
+}
+
+TEST_CASE("a copy of a run is a branch that does not disturb the original", "[events]") {
+  scripted_run run;
+  run.start().on(code("x = 1"));
+  auto branch = run.agent;
+  (void)branch.on(printed("other"), start_time);
+  run.on(printed("mine"));
+  CHECK(run.last_content() == "Observation:\nExecution logs:\nmine");
+  CHECK(branch.messages().message(3).find("other") != std::string_view::npos);
+}
+
+TEST_CASE("every member of every event survives JSON", "[events]") {
+  model_reply r{"text", {{"i", "n", "{\"a\":1}"}}, "stop", "m-1", {1, 2, 3, 4}, 5, 678ms};
+  model_failure f{failure_class::rate_limited, "slow down", 1500ms, 4};
+  auto full = raised("E", "m", 3, "logs").outcome;
+  full.error->traceback = "tb";
+  full.reason = "why";
+  full.is_final = true;
+  for (agent_event e : {agent_event{run_started{"t", {{role::tool, "c", {{"a", "b", "c"}}, "id"}}}},
+                        agent_event{model_replied{r}}, agent_event{model_failed{f}},
+                        agent_event{snippet_done{full}}, agent_event{sandbox_failed{"d"}},
+                        agent_event{cancel_requested{"c"}}, agent_event{deadline_passed{}}}) {
+    auto back = through_json(e);
+    CHECK(back.index() == e.index());
+    CHECK(to_json(back) == to_json(e));
+  }
+  auto back = std::get<model_replied>(through_json(model_replied{r})).reply;
+  CHECK(back.tool_calls == r.tool_calls);
+  CHECK(back.usage == r.usage);
+  CHECK(back.attempts == 5);
+  CHECK(back.latency == 678ms);
+  CHECK(back.model == "m-1");
+  auto failure = std::get<model_failed>(through_json(model_failed{f})).failure;
+  CHECK(failure.kind == failure_class::rate_limited);
+  CHECK(failure.retry_after == 1500ms);
+  auto outcome = std::get<snippet_done>(through_json(snippet_done{full})).outcome;
+  CHECK(outcome.error->line == 3);
+  CHECK(outcome.error->traceback == "tb");
+  CHECK(outcome.reason == "why");
+}
+
+TEST_CASE("every end of a snippet survives JSON", "[events]") {
+  for (int i = 0; i <= static_cast<int>(snippet_end::killed); ++i) {
+    auto end = static_cast<snippet_end>(i);
+    CHECK(std::get<snippet_done>(through_json(ended(end))).outcome.end == end);
+    CHECK(survives(end) == (i <= static_cast<int>(snippet_end::not_code)));
+  }
+}
+
+TEST_CASE("a damaged event is corrupt and says where", "[events]") {
+  struct {
+    std::string_view kind, payload, says;
+  } const broken[] = {
+    {"run_stopped", "{}", "run_stopped"},
+    {"run_started", "[]", "run_started is not an object"},
+    {"run_started", "{}", "run_started.task"},
+    {"run_started", R"({"task": 1})", "run_started.task is not a string"},
+    {"run_started", R"({"task": "", "history": {}})", "history is not an array"},
+    {"run_started", R"({"task": "", "history": [{"role": "boss"}]})",
+     "message.role is not a known word"},
+    {"model_replied", "{}", "reply.text"},
+    {"model_replied", R"({"text": "", "attempts": -1})", "reply.attempts"},
+    {"model_replied", R"({"text": "", "attempts": 5000000000})", "reply.attempts"},
+    {"model_replied", R"({"text": "", "latency_ms": 18446744073709551615})", "reply.latency_ms"},
+    {"model_replied", R"({"text": "", "usage": {"input": 1.5}})", "usage.input"},
+    {"model_replied", R"({"text": "", "tool_calls": [3]})", "tool_call is not an object"},
+    {"model_failed", R"({"kind": 3})", "failure.kind is not a string"},
+    {"model_failed", R"({"kind": "odd"})", "failure.kind is not a known word"},
+    {"snippet_done", R"({"end": "ok", "is_final": 1})", "outcome.is_final"},
+    {"snippet_done", R"({"end": "ok", "error": []})", "error is not an object"},
+    {"snippet_done", "null", "outcome is not an object"},
+    {"cancel_requested", R"({"reason": []})", "cancel_requested.reason"},
+  };
+  for (auto& [kind, payload, says] : broken) {
+    CAPTURE(kind, payload);
+    auto e = event_from_json(kind, json::parse(payload));
+    REQUIRE(!e);
+    CHECK(e.error().code == errc::corrupt);
+    CHECK(e.error().detail.find(says) != std::string::npos);
+  }
+}
+
+TEST_CASE("members that a later version added are ignored, those it lacks take defaults",
+          "[events]") {
+  auto e =
+    event_from_json("snippet_done", json::parse(R"({"end": "ok", "new": [1], "reason": null})"));
+  REQUIRE(e);
+  CHECK(std::get<snippet_done>(*e).outcome.logs.empty());
+}
