@@ -67,7 +67,7 @@ private:
     if (commands.empty())
       return;
     auto keep = keeper();
-    keep.add(std::string{kind_of(event)}, [&] { return to_json(event); });
+    keep.add(std::string{kind_of(event)}, [&] { return payload_of(event); });
     for (const auto& c : commands)
       keep_command(keep, c);
     committing_ = true;
@@ -77,6 +77,14 @@ private:
         execute(std::move(c));
       fold_waiting();
     });
+  }
+
+  /// The event itself; its start also says which sample it is of, so that a trace finds it.
+  [[nodiscard]] json payload_of(const agent_event& event) const {
+    auto payload = to_json(event);
+    if (std::holds_alternative<run_started>(event))
+      payload["sample_id"] = run_.sample;
+    return payload;
   }
 
   void fold_waiting() {
