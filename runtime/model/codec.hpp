@@ -37,7 +37,9 @@ public:
   /// Headers that carry the key; empty for an empty key.
   [[nodiscard]] virtual header_list authorize(std::string_view key) const = 0;
 
-  /// Errors  a model_failure of kind bad_reply that says what was wrong with the body.
+  /// A call without arguments has "{}"; one without an id gets "call_<n>", n from 0.
+  /// Errors  a model_failure of kind bad_reply that says in one line what was wrong with the body,
+  ///         or of the kind that an error object inside a 200 names by its own code.
   [[nodiscard]] virtual tl::expected<model_reply, model_failure>
   decode(std::string_view body) const = 0;
 
@@ -47,7 +49,11 @@ public:
 };
 
 /// OpenAI's chat completions, with the deviations of compatible servers tolerated.
+/// max_output_tokens is sent as max_completion_tokens to OpenAI's own models (gpt-*, o1, o3, ...,
+/// chatgpt-*, with any "vendor/" before; not gpt-oss), as max_tokens, which all compatible servers
+/// know, to all others. A member of extra_body replaces ours of that name, null removes it;
+/// "messages" and "stream" in it are not sent.
 /// Source  OpenAI API reference, "Create chat completion"; see runtime/model/openai.cpp.
 [[nodiscard]] const codec& openai_codec();
 
-}  // namespace troupe
+} // namespace troupe

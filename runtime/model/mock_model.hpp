@@ -8,17 +8,17 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
+#include <utility>
 
 namespace troupe {
 
 /// How long a mocked reply takes. A constant when sigma is 0, else log-normal around the median.
 struct latency_model {
   millis median{0};
-  double sigma = 0;          ///< of the logarithm
+  double sigma = 0; ///< of the logarithm
   millis cap{60'000};
 
+  /// In [0, cap]. Draws from `random` only when sigma is above 0.
   [[nodiscard]] micros draw(rng& random) const;
 };
 
@@ -36,9 +36,13 @@ struct latency_model {
 /// All members are optional. A conversation is found by its task: the text of the last user message
 /// before the first assistant message, where a leading "New task:\n" is ignored. Its reply number
 /// `turn` is used while there is one; then the first rule that fits, then the default; with none of
-/// these the reply is an error text. Usage is counted as bytes / 4.
+/// these the reply is an error text. Usage is counted as bytes / 4. A failure's kind is a name of
+/// failure_class. Messages are read from their wire form, so the transcript must have been encoded
+/// by openai_codec(). A lookup costs the same for any number of conversations.
 class mock_script {
 public:
+  struct data;
+
   /// Errors  corrupt or invalid_argument: place, what was expected, nearest key.
   static result<mock_script> parse(std::string_view json_text);
 
@@ -54,8 +58,9 @@ public:
   [[nodiscard]] drawn answer(const model_request& request, rng& random) const;
 
 private:
-  struct data;
+  explicit mock_script(std::shared_ptr<const data> d) : data_{std::move(d)} {}
+
   std::shared_ptr<const data> data_;
 };
 
-}  // namespace troupe
+} // namespace troupe

@@ -1,0 +1,139 @@
+// What a status other than 2xx means, and what the user is told about it.
+#include "runtime/core/text.hpp"
+#include "runtime/model/chat_text.hpp"
+#include "runtime/model/http_wait.hpp"
+#include "runtime/model/openai.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe::openai {
+namespace {
+
+std::string_view header(const header_list& headers, std::string_view name) {
+  auto it = std::find_if(headers.begin(), headers.end(), [&](auto& h) { return h.first == name; });
+  return it == headers.end() ? std::string_view{} : trim(it->second);
+}
+
+/// A code as text, and as a status when it is one (llama.cpp, Gemini and OpenRouter send numbers).
+void read_code(const json& code, server_error& out) {
+  if (code.is_string())
+    out.code = code.get<std::string>();
+  else if (code.is_number_integer())
+    out.code = dump_json(code);
+  if (out.code.size() == 3 && out.code[0] >= '4' && out.code[0] <= '5')
+    out.status = static_cast<unsigned>(std::strtoul(out.code.c_str(), nullptr, 10));
+}
+
+bool is_out_of_money(unsigned status, const server_error& e) {
+  constexpr std::array<std::string_view, 4> codes = {"insufficient_quota",
+                                                     "billing_hard_limit_reached",
+                                                     "insufficient_credits", "billing_not_active"};
+  return status == 402 || std::find(codes.begin(), codes.end(), e.code) != codes.end();
+}
+
+std::string_view mend_for(unsigned status, failure_class kind) {
+  if (kind == failure_class::quota)
+    return "the account has no credit left: check its plan and billing";
+  if (status == 401)
+    return "check the API key: it is missing, wrong or expired";
+  if (status == 403)
+    return "check that the API key may use this model and endpoint";
+  if (status == 404 || status == 405)
+    return "check the model name and the base URL";
+  if (status >= 300 && status < 400)
+    return "check the base URL: redirects are not followed";
+  if (status == 413)
+    return "the request is too large: shorten the context";
+  return {};
+}
+
+server_error error_of(std::string_view body) {
+  auto text = trim(body);
+  if (text.empty())
+    return {"no explanation was sent", {}, 0};
+  if (text.front() == '<')
+    return {"a web page instead of an error: " + one_line(text, 120), {}, 0};
+  auto parsed = parse_json(text);
+  auto e = parsed ? read_error(*parsed) : server_error{};
+  if (e.message.empty())
+    e.message = text;
+  return e;
+}
+
+/// x-should-retry is the server's last word on whether another try may help.
+failure_class heed_should_retry(failure_class kind, std::string_view word) {
+  if (word == "false" && is_transient(kind))
+    return failure_class::unknown;
+  if (word == "true" && !is_transient(kind))
+    return failure_class::server;
+  return kind;
+}
+
+} // namespace
+
+server_error read_error(const json& body) {
+  if (body.is_array())
+    return body.empty() ? server_error{} : read_error(body.front());
+  server_error out;
+  if (!body.is_object())
+    return out;
+  auto holder = body.find("error");
+  auto& e = holder != body.end() && holder->is_object() ? *holder : body;
+  out.message = string_or(e, "message");
+  if (out.message.empty() && holder != body.end() && holder->is_string())
+    out.message = holder->get<std::string>();
+  if (auto detail = e.find("detail"); out.message.empty() && detail != e.end())
+    out.message = detail->is_string() ? detail->get<std::string>() : dump_json(*detail);
+  if (out.message.empty() && holder != body.end() && !holder->is_null())
+    out.message = dump_json(*holder);
+  if (auto code = e.find("code"); code != e.end())
+    read_code(*code, out);
+  if (out.code.empty())
+    out.code = string_or(e, "type");
+  return out;
+}
+
+failure_class class_of(unsigned status, const server_error& e) {
+  if (is_out_of_money(status, e))
+    return failure_class::quota;
+  switch (status) {
+  case 401:
+  case 403:
+    return failure_class::auth;
+  case 408:
+  case 409:
+  case 425:
+    return failure_class::server;
+  case 429:
+    return failure_class::rate_limited;
+  case 503:
+  case 529:
+    return failure_class::overloaded;
+  default:
+    break;
+  }
+  if (status >= 500 && status < 600)
+    return failure_class::server;
+  return status >= 300 && status < 500 ? failure_class::bad_request : failure_class::unknown;
+}
+
+model_failure classify(unsigned status, const header_list& headers, std::string_view body) {
+  auto e = error_of(body);
+  model_failure failure;
+  auto kind = class_of(status, e);
+  failure.kind = heed_should_retry(kind, header(headers, "x-should-retry"));
+  failure.retry_after = wait_asked(headers);
+  failure.detail = "HTTP " + std::to_string(status) + ": " + one_line(e.message, 300);
+  if (!e.code.empty() && e.code != std::to_string(status))
+    failure.detail += " (" + one_line(e.code, 60) + ")";
+  if (auto where = header(headers, "location"); status >= 300 && status < 400 && !where.empty())
+    failure.detail += " (redirects to " + one_line(where, 120) + ")";
+  if (auto mend = mend_for(status, kind); !mend.empty())
+    failure.detail += "; " + std::string{mend};
+  if (failure.kind == failure_class::unknown && is_transient(kind))
+    failure.detail += "; the server asks not to retry";
+  return failure;
+}
+
+} // namespace troupe::openai

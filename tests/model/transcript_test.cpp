@@ -1,0 +1,125 @@
+#include "runtime/model/transcript.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <thread>
+
+using namespace troupe;
+
+namespace {
+
+int encoded = 0;
+
+void plain(std::string& out, const chat_message& message) {
+  ++encoded;
+  out += '<' + message.content + '>';
+}
+
+chat_message user(std::string text) {
+  return {.from = role::user, .content = std::move(text)};
+}
+
+} // namespace
+
+TEST_CASE("each message is encoded once, however often the conversation is viewed",
+          "[transcript]") {
+  encoded = 0;
+  transcript t{plain};
+  std::vector<transcript_view> views;
+  for (int i = 0; i < 500; ++i) {
+    t.append(user(std::to_string(i)));
+    views.push_back(t.view());
+  }
+  CHECK(encoded == 500);
+  CHECK(views[0].text() == "<0>");
+  CHECK(views[2].text() == "<0>,<1>,<2>");
+  CHECK(t.message(0) == "<0>");
+  CHECK(t.message(499) == "<499>");
+}
+
+TEST_CASE("an empty conversation has an empty view", "[transcript]") {
+  transcript t{plain};
+  CHECK(t.size() == 0);
+  CHECK(t.bytes() == 0);
+  CHECK(t.view().text().empty());
+}
+
+TEST_CASE("a view stays as it was while the conversation goes on", "[transcript]") {
+  transcript t{plain};
+  t.append(user("one"));
+  auto early = t.view();
+  auto bytes = early.text();
+  for (int i = 0; i < 100; ++i)
+    t.append(user(std::string(1000, 'x')));
+  CHECK(early.text() == "<one>");
+  CHECK(early.text().data() == bytes.data());
+  CHECK(t.view().text().starts_with("<one>,<xxx"));
+}
+
+TEST_CASE("appending with live views copies the conversation only to grow it", "[transcript]") {
+  transcript t{plain};
+  std::vector<transcript_view> alive;
+  int copies = 0;
+  const std::string* block = nullptr;
+  for (int i = 0; i < 1000; ++i) {
+    t.append(user(std::string(100, 'x')));
+    alive.push_back(t.view());
+    copies += alive.back().storage.get() != block;
+    block = alive.back().storage.get();
+  }
+  // By halves from 100 bytes to 103 000: log(1030) / log(1.5) is 18, plus the small first steps.
+  CHECK(copies < 25);
+  CHECK(t.view().storage->size() < t.bytes() * 3 / 2 + 103);
+}
+
+TEST_CASE("copies part when one of them appends", "[transcript]") {
+  transcript a{plain};
+  a.append(user("shared"));
+  auto b = a;
+  CHECK(a.view().text().data() == b.view().text().data());
+  a.append(user("of a"));
+  b.append(user("of b"));
+  a.append(user("more of a"));
+  CHECK(a.view().text() == "<shared>,<of a>,<more of a>");
+  CHECK(b.view().text() == "<shared>,<of b>");
+  CHECK(b.message(1) == "<of b>");
+}
+
+TEST_CASE("a copy that falls behind never writes over its elder", "[transcript]") {
+  transcript a{plain};
+  a.append(user(std::string(5000, 's')));
+  a.append(user("1")); // grows: from here on there is room in the block
+  auto b = a;
+  a.append(user("a"));
+  b.append(user("b"));
+  auto c = b;
+  c.append(user("c"));
+  CHECK(a.message(2) == "<a>");
+  CHECK(b.message(2) == "<b>");
+  CHECK(c.message(2) == "<b>");
+  CHECK(c.message(3) == "<c>");
+}
+
+TEST_CASE("a view may be read on one thread while another appends", "[transcript]") {
+  transcript t{plain};
+  t.append(user(std::string(4000, 'x')));
+  t.append(user("y"));
+  auto view = t.view();
+  auto before = std::string{view.text()};
+  bool same = true;
+  std::thread reader{[view, &before, &same] {
+    for (int i = 0; i < 2000; ++i)
+      same = same && view.text() == before;
+  }};
+  for (int i = 0; i < 2000; ++i)
+    t.append(user("z"));
+  reader.join();
+  CHECK(same);
+}
+
+TEST_CASE("roles are named as on the wire", "[transcript]") {
+  CHECK(to_string(role::system) == "system");
+  CHECK(to_string(role::user) == "user");
+  CHECK(to_string(role::assistant) == "assistant");
+  CHECK(to_string(role::tool) == "tool");
+}
