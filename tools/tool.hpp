@@ -6,6 +6,7 @@
 #include "runtime/core/time.hpp"
 #include "runtime/model/tool_spec.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,13 +40,16 @@ public:
   [[nodiscard]] std::vector<tool_spec> specs() const;
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
 
-  /// Checks `arguments` against the tool's schema and calls it. Never throws.
+  /// Checks `arguments` (an object, or null for none) against the tool's schema, fills in defaults
+  /// (also for null), and calls it. Unknown names are refused unless the schema allows additional
+  /// properties. Never throws. Thread-safe.
   /// Errors  not_found (lists the names), invalid_argument (says what to change), or the tool's.
   [[nodiscard]] result<json> call(std::string_view name, const json& arguments,
                                   const tool_context& context) const;
 
 private:
   struct entry;
+  [[nodiscard]] error unknown_tool(std::string_view name) const;
   std::vector<std::shared_ptr<const entry>> tools_;
 };
 
@@ -61,8 +65,9 @@ private:
 [[nodiscard]] tool convert_units_tool();
 
 /// The host's date and time: ISO 8601, with an offset in minutes from UTC as optional argument.
-/// A tool, not the sandbox's clock, so that a recorded run replays with the same answer.
-[[nodiscard]] tool current_time_tool();
+/// A tool, not the sandbox's clock, so that a recorded run replays with the same answer. `clock`
+/// gives microseconds since the epoch.
+[[nodiscard]] tool current_time_tool(std::function<std::int64_t()> clock = wall_micros);
 
 /// A built-in tool by name, e.g. "convert_units".
 /// Errors  not_found: names the nearest and lists all.
@@ -70,4 +75,4 @@ private:
 
 [[nodiscard]] std::vector<std::string_view> builtin_tool_names();
 
-}  // namespace troupe
+} // namespace troupe
