@@ -226,7 +226,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   }
 
   /// Ends a call that is still on its way; its connection cannot be used again.
-  void abandon(const call_ptr& c, error why) {
+  void abandon(call_ptr c, error why) { // by value: the caller's may be the table's own
     if (c->on)
       drop(*std::exchange(c->on, nullptr));
     end(c, fail_call(*c, std::move(why)));
@@ -413,7 +413,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     drain();
     addresses->close();
     while (!calls.empty())
-      abandon(call_ptr{calls.begin()->second}, {errc::cancelled, "the client was closed"});
+      abandon(calls.begin()->second, {errc::cancelled, "the client was closed"});
     while (drop_longest_idle()) {
     }
     stop_timer(idle_timer);
