@@ -602,6 +602,25 @@ TEST_CASE("a client may be destroyed from within an answer", "[http]") {
   CHECK(failed(second.wait()).what.code == errc::cancelled);
 }
 
+TEST_CASE("calls that arrived together with the last are answered before the client is gone",
+          "[http]") {
+  reactor io;
+  auto client = std::make_unique<http_client>(io, http_client_limits{});
+  auto broken = post(local(1));
+  broken.method = "";
+  std::promise<int> ended;
+  int answered = 0;
+  io.post([&] {
+    client->send(broken, never, [&](auto&&) {
+      client.reset();
+      ended.set_value(answered);
+    });
+    for (int i = 0; i < 5; ++i)
+      client->send(broken, never, [&](auto&&) { ++answered; });
+  });
+  CHECK(ended.get_future().get() == 5);
+}
+
 TEST_CASE("a client outlives the stop of its reactor", "[http]") {
   reactor io;
   auto server = serve(io, [kept = std::vector<http_server::respond_fn>{}](
