@@ -146,6 +146,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   std::atomic<std::uint64_t> requests{0}, opened{0}, stale{0};
   std::atomic<std::size_t> open{0}, idle_count{0};
 
+  std::deque<call_ptr> incoming; // a member: should an answer destroy us, shut() ends the rest
   std::unordered_map<ticket, call_ptr> calls;
   std::deque<call_ptr> queue; // calls without a connection; ended ones are skipped
   idle_list idle;
@@ -180,16 +181,19 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   void drain() {
     if (dead)
       return;
-    std::vector<call_ptr> calls_in;
     std::vector<ticket> cancels_in;
     {
       std::lock_guard lock{mutex};
-      calls_in.swap(arrived);
+      incoming.insert(incoming.end(), arrived.begin(), arrived.end());
+      arrived.clear();
       cancels_in.swap(cancelled);
       woken = false;
     }
-    for (auto& c : calls_in)
+    while (!incoming.empty()) {
+      auto c = std::move(incoming.front());
+      incoming.pop_front();
       admit(std::move(c));
+    }
     for (auto id : cancels_in)
       if (auto it = calls.find(id); it != calls.end())
         abandon(it->second, {errc::cancelled, "cancelled"});
@@ -226,7 +230,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   }
 
   /// Ends a call that is still on its way; its connection cannot be used again.
-  void abandon(const call_ptr& c, error why) {
+  void abandon(call_ptr c, error why) { // by value: the caller's may be the table's own
     if (c->on)
       drop(*std::exchange(c->on, nullptr));
     end(c, fail_call(*c, std::move(why)));
@@ -413,7 +417,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     drain();
     addresses->close();
     while (!calls.empty())
-      abandon(call_ptr{calls.begin()->second}, {errc::cancelled, "the client was closed"});
+      abandon(calls.begin()->second, {errc::cancelled, "the client was closed"});
     while (drop_longest_idle()) {
     }
     stop_timer(idle_timer);
