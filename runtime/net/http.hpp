@@ -1,6 +1,6 @@
 #pragma once
 // HTTP/1.1 as the rest of troupe sees it: one client with a keep-alive pool, one small server.
-// Beast is dear to compile and stays inside http_client.cpp and http_server.cpp.
+// Beast is dear to compile and stays inside http_reader.cpp.
 
 #include "runtime/core/error.hpp"
 #include "runtime/core/time.hpp"
@@ -48,8 +48,8 @@ struct http_response {
   std::string body{};
 };
 
-/// Why no response came. `code` is timeout, unavailable, cancelled, over_budget (body too long)
-/// or corrupt (not HTTP). `sent` is false when the peer cannot have seen the request.
+/// Why no response came: timeout, unavailable, cancelled, over_budget (answer too long), corrupt
+/// (not HTTP), invalid_argument (cannot be sent). `sent`: the peer may have seen the request.
 struct http_failure {
   error what;
   bool sent = false;
@@ -73,7 +73,7 @@ struct http_client_stats {
   std::size_t idle = 0;
 };
 
-/// Keep-alive client pool. Thread-safe; `done` is called exactly once, on the reactor's thread.
+/// Keep-alive pool; calls wait in order. Thread-safe. `done` is called once, on the reactor.
 class http_client {
 public:
   using done_fn = std::function<void(tl::expected<http_response, http_failure>)>;

@@ -1,5 +1,6 @@
 #include "tests/net/http_fixture.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -44,6 +45,39 @@ std::size_t body_length(std::string_view header) {
 }
 
 } // namespace
+
+std::unique_ptr<http_server> serve(reactor& io, http_server::handler_fn handler,
+                                   http_server::options opts) {
+  auto server = http_server::listen(io, std::move(opts), std::move(handler));
+  REQUIRE(server);
+  return std::move(*server);
+}
+
+void echo(server_request request, const http_server::respond_fn& respond) {
+  server_response r;
+  r.headers = {{"x-method", request.method}, {"x-target", request.target}};
+  for (auto& [name, value] : request.headers)
+    r.headers.emplace_back("x-got-" + name, value);
+  r.body = std::move(request.body);
+  respond(std::move(r));
+}
+
+std::string header(const http_response& r, std::string_view name) {
+  auto it =
+    std::find_if(r.headers.begin(), r.headers.end(), [&](auto& h) { return h.first == name; });
+  return it == r.headers.end() ? "(none)" : it->second;
+}
+
+http_failure failed(const answer& a) {
+  REQUIRE(!a);
+  return a.error();
+}
+
+http_response good(const answer& a) {
+  INFO((a ? std::string{} : to_string(a.error().what)));
+  REQUIRE(a);
+  return *a;
+}
 
 raw_server::peer::~peer() {
   ::close(fd_);

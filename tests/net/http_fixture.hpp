@@ -142,6 +142,22 @@ private:
   std::thread thread_;
 };
 
+/// A short whole answer, for scripts.
+inline constexpr std::string_view ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+std::unique_ptr<http_server> serve(reactor& io, http_server::handler_fn handler,
+                                   http_server::options opts = {});
+
+/// A handler that sends the body back, and what it saw as x-method, x-target and x-got-<header>.
+void echo(server_request request, const http_server::respond_fn& respond);
+
+/// The first header of that name, or "(none)".
+std::string header(const http_response& r, std::string_view name);
+
+/// The failure, or the response, that `a` must be.
+http_failure failed(const answer& a);
+http_response good(const answer& a);
+
 /// A directory that goes with its owner.
 class temp_dir {
 public:

@@ -37,13 +37,6 @@ std::string talk(std::uint16_t port, std::string_view bytes, std::size_t enough)
   return got;
 }
 
-std::unique_ptr<http_server> serve(reactor& io, http_server::handler_fn handler,
-                                   http_server::options opts = {}) {
-  auto server = http_server::listen(io, std::move(opts), std::move(handler));
-  REQUIRE(server);
-  return std::move(*server);
-}
-
 server_response text(std::string body) {
   server_response r;
   r.body = std::move(body);

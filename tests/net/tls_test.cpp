@@ -50,14 +50,8 @@ http_server::options localhost_certificate() {
   return made;
 }
 
-std::unique_ptr<http_server> serve(reactor& io, http_server::options opts) {
-  auto server = http_server::listen(io, std::move(opts), [](server_request r, const auto& respond) {
-    server_response out;
-    out.body = std::move(r.body);
-    respond(std::move(out));
-  });
-  REQUIRE(server);
-  return std::move(*server);
+std::unique_ptr<http_server> serve_tls(reactor& io, http_server::options opts) {
+  return serve(io, echo, std::move(opts));
 }
 
 http_failure refused(http_client& client, const url& to) {
@@ -72,7 +66,7 @@ http_failure refused(http_client& client, const url& to) {
 
 TEST_CASE("HTTPS with a known issuer works, by name and by address, and is kept alive", "[tls]") {
   reactor io;
-  auto server = serve(io, localhost_certificate());
+  auto server = serve_tls(io, localhost_certificate());
   http_client client{io, {.ca_file = ca().ca_file()}};
   for (std::size_t bytes : {std::size_t{2}, std::size_t{2000}, std::size_t{300'000}}) {
     std::string body(bytes, 'x');
@@ -88,7 +82,7 @@ TEST_CASE("HTTPS with a known issuer works, by name and by address, and is kept 
 
 TEST_CASE("an issuer that is not known is refused by name", "[tls]") {
   reactor io;
-  auto server = serve(io, localhost_certificate());
+  auto server = serve_tls(io, localhost_certificate());
   authority other;
   http_client client{io, {.ca_file = other.ca_file()}};
   auto f = refused(client, {"https", "localhost", server->port(), ""});
@@ -102,7 +96,7 @@ TEST_CASE("an issuer that is not known is refused by name", "[tls]") {
 
 TEST_CASE("a certificate for another host is refused, naming the host", "[tls]") {
   reactor io;
-  auto server = serve(io, ca().issue("other", "DNS:other.example"));
+  auto server = serve_tls(io, ca().issue("other", "DNS:other.example"));
   http_client client{io, {.ca_file = ca().ca_file()}};
   CHECK(contains(refused(client, {"https", "localhost", server->port(), ""}).what.detail,
                  "not for 'localhost'"));
@@ -114,7 +108,7 @@ TEST_CASE("a certificate for another host is refused, naming the host", "[tls]")
 
 TEST_CASE("an expired certificate is refused as that", "[tls]") {
   reactor io;
-  auto server = serve(io, ca().issue("old", "DNS:localhost", "-days -1"));
+  auto server = serve_tls(io, ca().issue("old", "DNS:localhost", "-days -1"));
   http_client client{io, {.ca_file = ca().ca_file()}};
   CHECK(contains(refused(client, {"https", "localhost", server->port(), ""}).what.detail,
                  "has expired"));
@@ -122,7 +116,7 @@ TEST_CASE("an expired certificate is refused as that", "[tls]") {
 
 TEST_CASE("a server without TLS is told apart from one with a bad certificate", "[tls]") {
   reactor io;
-  auto plain = serve(io, {});
+  auto plain = serve_tls(io, {});
   http_client client{io, {.ca_file = ca().ca_file()}};
   CHECK(contains(refused(client, {"https", "localhost", plain->port(), ""}).what.detail,
                  "does not speak TLS"));
@@ -151,7 +145,7 @@ TEST_CASE("a CA file that cannot be read fails each HTTPS call with its name", "
 
 TEST_CASE("many calls at once share few TLS connections", "[tls]") {
   reactor io;
-  auto server = serve(io, localhost_certificate());
+  auto server = serve_tls(io, localhost_certificate());
   http_client client{io, {.max_connections = 4, .ca_file = ca().ca_file()}};
   std::vector<pending> calls(60);
   for (std::size_t i = 0; i < calls.size(); ++i)

@@ -1,0 +1,94 @@
+#include "runtime/net/request_head.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+           || marks.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; });
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool has_header(const http_request& r, std::string_view name) {
+  return std::any_of(r.headers.begin(), r.headers.end(),
+                     [&](auto& h) { return same_name(h.first, name); });
+}
+
+void append_host(std::string& out, const url& u) {
+  auto default_port = u.scheme == "https" ? 443 : 80;
+  if (u.scheme == "unix")
+    out += "localhost";
+  else if (u.host.find(':') == std::string::npos)
+    out += u.host;
+  else
+    out.append("[").append(u.host).append("]");
+  if (u.scheme != "unix" && u.port != default_port)
+    out.append(":").append(std::to_string(u.port));
+}
+
+} // namespace
+
+std::string peer_name(const url& u) {
+  if (u.scheme == "unix")
+    return "unix://" + u.host;
+  auto host = u.host.find(':') == std::string::npos ? u.host : "[" + u.host + "]";
+  return u.scheme + "://" + host + ":" + std::to_string(u.port);
+}
+
+result<void> check_request(const http_request& r) {
+  if (!is_token(r.method))
+    return fail(errc::invalid_argument, "'" + r.method + "' is not an HTTP method");
+  if (has_control(r.target) || r.target.find(' ') != std::string::npos)
+    return fail(errc::invalid_argument, "the target has blanks or control characters");
+  constexpr std::size_t longest_socket_path = 107;
+  if (r.to.scheme == "unix" && r.to.host.size() > longest_socket_path)
+    return fail(errc::invalid_argument, "a unix socket's path has at most 107 bytes");
+  for (auto& [name, value] : r.headers)
+    if (!is_token(name) || has_control(value))
+      return fail(errc::invalid_argument,
+                  "the header '" + name + "' has characters that HTTP does not allow");
+  return {};
+}
+
+std::string request_head(const http_request& r) {
+  std::size_t body_bytes = 0;
+  for (auto piece : r.body)
+    body_bytes += piece.size();
+  std::string out;
+  out.reserve(512);
+  out.append(r.method).append(" ").append(r.target.empty() ? "/" : r.target);
+  out.append(" HTTP/1.1\r\n");
+  if (!has_header(r, "host")) {
+    out += "host: ";
+    append_host(out, r.to);
+    out += "\r\n";
+  }
+  if (!has_header(r, "user-agent"))
+    out += "user-agent: troupe\r\n";
+  // The framing is ours to say: a caller's own word for it could only contradict.
+  for (auto& [name, value] : r.headers)
+    if (!same_name(name, "content-length") && !same_name(name, "transfer-encoding"))
+      out.append(name).append(": ").append(value).append("\r\n");
+  if (body_bytes > 0 || (r.method != "GET" && r.method != "HEAD"))
+    out.append("content-length: ").append(std::to_string(body_bytes)).append("\r\n");
+  out += "\r\n";
+  return out;
+}
+
+} // namespace troupe
