@@ -20,4 +20,4 @@ std::string to_base64(std::string_view bytes) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -20,47 +20,47 @@ namespace troupe {
 
 /// Limits of one sandbox. Bytes, counts, wall time.
 struct sandbox_limits {
-  millis open_timeout{10'000};           ///< creation has its own deadline
-  std::uint64_t memory_bytes = 1u << 30; ///< address space where no cgroup is to be had
+  millis open_timeout{10'000};            ///< creation has its own deadline
+  std::uint64_t memory_bytes = 1u << 30;  ///< address space where no cgroup is to be had
   std::uint32_t processes = 64;
   std::uint32_t open_files = 64;
-  std::uint64_t file_bytes = 64u << 20; ///< largest file
-  std::uint64_t work_bytes = 64u << 20; ///< size of /work
-  std::uint64_t tmp_bytes = 16u << 20;  ///< size of /tmp
-  std::size_t output_bytes = 4u << 20;  ///< per snippet; more ends the sandbox
-  std::size_t shown_bytes = 64u << 10;  ///< per snippet; more is cut from the logs
-  std::size_t frame_bytes = 1u << 20;   ///< largest frame from inside
-  std::uint32_t tool_calls = 1'000;     ///< per snippet
+  std::uint64_t file_bytes = 64u << 20;  ///< largest file
+  std::uint64_t work_bytes = 64u << 20;  ///< size of /work
+  std::uint64_t tmp_bytes = 16u << 20;   ///< size of /tmp
+  std::size_t output_bytes = 4u << 20;   ///< per snippet; more ends the sandbox
+  std::size_t shown_bytes = 64u << 10;   ///< per snippet; more is cut from the logs
+  std::size_t frame_bytes = 1u << 20;    ///< largest frame from inside
+  std::uint32_t tool_calls = 1'000;      ///< per snippet
 };
 
 /// A file put into the sandbox's work directory before the first snippet.
 struct sandbox_file {
-  std::string path; ///< relative to /work, no "..", UTF-8
+  std::string path;  ///< relative to /work, no "..", UTF-8
   std::string bytes;
 };
 
 struct sandbox_spec {
   std::string profile = "default";
-  std::vector<tool_spec> tools;     ///< callable by name in the snippets
-  std::vector<std::string> imports; ///< allowed module names ("a.b", "a.*", "*"); empty: all
+  std::vector<tool_spec> tools;      ///< callable by name in the snippets
+  std::vector<std::string> imports;  ///< allowed module names ("a.b", "a.*", "*"); empty: all
   std::vector<sandbox_file> files;
   sandbox_limits limits;
 };
 
 /// A call that code inside made of a tool or managed agent on the host.
 struct code_call {
-  call_id id; ///< unique in the sandbox
+  call_id id;  ///< unique in the sandbox
   std::string tool;
-  json arguments; ///< an object by parameter name: positional ones are already named
+  json arguments;  ///< an object by parameter name: positional ones are already named
 };
 
 /// What close verified.
 struct close_report {
   bool processes_gone = false;
-  bool mounts_gone = false; ///< true where the mounts were the sandbox's own namespace
-  std::string detail;       ///< what is left, if anything
-  int exit_status = 0;      ///< of the sandbox's first process, as wait reports it
-  micros teardown{0};       ///< from the decision to kill to verified gone
+  bool mounts_gone = false;  ///< true where the mounts were the sandbox's own namespace
+  std::string detail;        ///< what is left, if anything
+  int exit_status = 0;       ///< of the sandbox's first process, as wait reports it
+  micros teardown{0};        ///< from the decision to kill to verified gone
   [[nodiscard]] bool clean() const noexcept { return processes_gone && mounts_gone; }
 };
 
@@ -70,7 +70,7 @@ class sandbox {
 public:
   using done_fn = std::function<void(snippet_outcome)>;
   using closed_fn = std::function<void(close_report)>;
-  using output_fn = std::function<void(std::string_view)>; ///< raw bytes as they come
+  using output_fn = std::function<void(std::string_view)>;  ///< raw bytes as they come
   using call_fn = std::function<void(code_call)>;
 
   virtual ~sandbox() = default;
@@ -99,10 +99,10 @@ public:
 };
 
 struct executor_info {
-  std::string name;                 ///< "jail"
-  std::string isolation;            ///< what a sandbox will get here
-  std::vector<std::string> missing; ///< layers that this machine does not give, and why
-  std::string python;               ///< "3.11.2"
+  std::string name;                  ///< "jail"
+  std::string isolation;             ///< what a sandbox will get here
+  std::vector<std::string> missing;  ///< layers that this machine does not give, and why
+  std::string python;                ///< "3.11.2"
 };
 
 struct executor_stats {
@@ -111,7 +111,7 @@ struct executor_stats {
   std::uint64_t open_failures = 0;
   std::uint64_t unclean_closes = 0;
   std::size_t live = 0;
-  micros open_total{0}; ///< request to ready, summed
+  micros open_total{0};  ///< request to ready, summed
   micros teardown_total{0};
 };
 
@@ -130,4 +130,4 @@ public:
   [[nodiscard]] virtual executor_stats stats() const = 0;
 };
 
-} // namespace troupe
+}  // namespace troupe

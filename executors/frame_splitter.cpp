@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t header_bytes = 4;
 
-} // namespace
+}  // namespace
 
 result<std::optional<std::string>> frame_splitter::next() {
   if (buffer_.size() < header_bytes)
@@ -35,4 +35,4 @@ std::string make_frame(std::string_view body) {
   return frame;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -32,4 +32,4 @@ private:
 /// The body with its length in front.
 [[nodiscard]] std::string make_frame(std::string_view body);
 
-} // namespace troupe
+}  // namespace troupe

@@ -30,8 +30,8 @@ std::string output_log::text() const {
   std::string_view tail = tail_;
   tail.remove_prefix(tail.size() - std::min(tail.size(), tail_limit_));
   while (!tail.empty() && (static_cast<unsigned char>(tail.front()) & 0xC0) == 0x80)
-    tail.remove_prefix(1); // the cut fell into a character
+    tail.remove_prefix(1);  // the cut fell into a character
   return to_utf8(head) + "\n... [" + std::to_string(cut) + " bytes cut] ...\n" + to_utf8(tail);
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -26,7 +26,7 @@ private:
   std::size_t tail_limit_;
   std::size_t total_ = 0;
   std::string head_;
-  std::string tail_; ///< up to twice its limit, so that it is cut seldom
+  std::string tail_;  ///< up to twice its limit, so that it is cut seldom
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -20,12 +20,12 @@ result<void> check_limits(const sandbox_limits& l) {
     {"open_timeout (ms)", static_cast<std::uint64_t>(l.open_timeout.count()), 1, 3'600'000},
     {"memory_bytes", l.memory_bytes, 128 * MiB, huge},
     {"processes", l.processes, 1, 1u << 20},
-    {"open_files", l.open_files, 32, 1u << 20}, // the set-up itself needs some
+    {"open_files", l.open_files, 32, 1u << 20},  // the set-up itself needs some
     {"file_bytes", l.file_bytes, 0, huge},
     {"work_bytes", l.work_bytes, 4'096, huge},
     {"tmp_bytes", l.tmp_bytes, 4'096, huge},
     {"output_bytes", l.output_bytes, 1, huge},
-    {"frame_bytes", l.frame_bytes, 256u << 10, 64 * MiB}, // a capped text and a traceback must fit
+    {"frame_bytes", l.frame_bytes, 256u << 10, 64 * MiB},  // a capped text and a traceback must fit
   };
   for (const auto& r : ranges)
     if (r.value < r.least || r.value > r.most)
@@ -66,7 +66,7 @@ result<void> check_files(const sandbox_spec& spec) {
   return {};
 }
 
-} // namespace
+}  // namespace
 
 result<void> check_spec(const sandbox_spec& spec) {
   if (spec.profile != "default")
@@ -81,4 +81,4 @@ result<void> check_spec(const sandbox_spec& spec) {
   return check_limits(spec.limits);
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -9,4 +9,4 @@ namespace troupe {
 /// than the work directory, a tool without a name, an unknown profile; the detail names it.
 [[nodiscard]] result<void> check_spec(const sandbox_spec& spec);
 
-} // namespace troupe
+}  // namespace troupe

@@ -133,7 +133,7 @@ result<message> read_call(const json& body) {
   return c;
 }
 
-} // namespace
+}  // namespace
 
 std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
   auto tools = ordered_json::array();
@@ -185,4 +185,4 @@ result<message> parse(std::string_view body) {
   return fail(errc::corrupt, "an unknown frame");
 }
 
-} // namespace troupe::worker
+}  // namespace troupe::worker

@@ -32,12 +32,12 @@ namespace troupe::worker {
 /// The one reply to a request.
 struct done {
   std::uint32_t id = 0;
-  std::string failure;               ///< of init and put: what went wrong
-  snippet_end end = snippet_end::ok; ///< ok, raised or not_code
+  std::string failure;                ///< of init and put: what went wrong
+  snippet_end end = snippet_end::ok;  ///< ok, raised or not_code
   std::optional<value> result;
   bool is_final = false;
   std::optional<snippet_error> error;
-  micros cpu{0}; ///< of the worker's whole life, as it says
+  micros cpu{0};  ///< of the worker's whole life, as it says
   std::uint64_t max_rss_bytes = 0;
 };
 
@@ -46,7 +46,7 @@ struct call {
   std::uint32_t snippet = 0;
   std::uint64_t id = 0;
   std::string tool;
-  json arguments; ///< plain JSON
+  json arguments;  ///< plain JSON
 };
 
 using message = std::variant<done, call>;
@@ -54,4 +54,4 @@ using message = std::variant<done, call>;
 /// Errors  corrupt: not a message of this protocol.
 [[nodiscard]] result<message> parse(std::string_view body);
 
-} // namespace troupe::worker
+}  // namespace troupe::worker

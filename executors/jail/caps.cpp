@@ -51,7 +51,7 @@ void take_ids(unsigned id) {
   must(::setresuid(id, id, id) == 0, "setresuid");
 }
 
-} // namespace
+}  // namespace
 
 void reduce_zygote(privilege mode) {
   // In its own user namespace it needs no capability at all: one id is mapped by its owner.
@@ -81,4 +81,4 @@ void become_worker(privilege mode) {
   must(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "not dumpable");
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -18,4 +18,4 @@ void reduce_init(privilege mode);
 /// The worker: its user id, no capability in any set, none to be had again. Throws setup_error.
 void become_worker(privilege mode);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -52,4 +52,4 @@ void channel::when_writable(std::function<void()> fn) {
     impl_->wait(stream_descriptor::wait_write, std::move(fn));
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -21,7 +21,7 @@ public:
   void assign(unique_fd fd);
   void close() noexcept;
 
-  [[nodiscard]] int fd() const noexcept; ///< -1 when closed
+  [[nodiscard]] int fd() const noexcept;  ///< -1 when closed
   [[nodiscard]] bool open() const noexcept { return fd() >= 0; }
 
   /// One call of `fn`; none when the channel is closed first.
@@ -33,4 +33,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -72,7 +72,7 @@ void reset_signals() {
       send_note(control, note_kind::failed, e.number(), e.what());
   } catch (...) {
   }
-  std::_Exit(71); // EX_OSERR
+  std::_Exit(71);  // EX_OSERR
 }
 
 // --- init
@@ -159,7 +159,7 @@ void set_up_and_supervise(sandbox_parts& parts) {
   supervise(parts.control.get(), child_signals, worker);
 }
 
-} // namespace
+}  // namespace
 
 void run_init(sandbox_parts parts) noexcept {
   sigset_t all;
@@ -176,4 +176,4 @@ void run_init(sandbox_parts parts) noexcept {
   std::_Exit(0);
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

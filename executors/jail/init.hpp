@@ -13,13 +13,13 @@ struct sandbox_parts {
   spawn_request request;
   privilege mode = privilege::rootless;
   const seccomp_filter* filter = nullptr;
-  unique_fd start;   ///< readable once the user ids are mapped
-  unique_fd data;    ///< worker: frames
-  unique_fd control; ///< init: orders and notes
-  unique_fd output;  ///< worker: stdout and stderr
+  unique_fd start;    ///< readable once the user ids are mapped
+  unique_fd data;     ///< worker: frames
+  unique_fd control;  ///< init: orders and notes
+  unique_fd output;   ///< worker: stdout and stderr
 };
 
 /// Runs a sandbox in the process that clone_sandbox made. Never returns.
 [[noreturn]] void run_init(sandbox_parts parts) noexcept;
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -36,7 +36,7 @@ std::vector<std::string> missing_layers(const zygote_hello& hello, int lacking) 
   return missing;
 }
 
-} // namespace
+}  // namespace
 
 jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload)
   : io{r}, zygote_path_{std::move(zygote_path)}, preload_{std::move(preload)} {}
@@ -126,4 +126,4 @@ executor_stats jail_core::stats() const {
   return stats_;
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -19,7 +19,7 @@ class jail_core : public std::enable_shared_from_this<jail_core> {
 public:
   jail_core(reactor& io, std::string zygote_path, std::vector<std::string> preload);
 
-  void start(); ///< once, before anything else
+  void start();  ///< once, before anything else
 
   reactor& io;
   std::shared_ptr<zygote_client> zygote;
@@ -55,9 +55,9 @@ private:
   std::function<void()> closed_;
 
   mutable std::mutex mutex_;
-  zygote_hello hello_; ///< guarded by mutex_, like the next two
+  zygote_hello hello_;  ///< guarded by mutex_, like the next two
   int lacking_ = 0;
   executor_stats stats_;
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -109,7 +109,7 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
     });
 }
 
-} // namespace
+}  // namespace
 
 struct jail_executor::impl {
   std::shared_ptr<jail_core> core;
@@ -154,4 +154,4 @@ executor_stats jail_executor::stats() const {
   return impl_->core->stats();
 }
 
-} // namespace troupe
+}  // namespace troupe

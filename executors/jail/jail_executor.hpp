@@ -41,4 +41,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace troupe
+}  // namespace troupe

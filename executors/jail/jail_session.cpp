@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t handshake_ids = 0x8000'0000;
 constexpr std::size_t read_bytes = 64u << 10;
-constexpr int reads_per_turn = 8; // then others have their turn on the reactor
+constexpr int reads_per_turn = 8;  // then others have their turn on the reactor
 constexpr std::size_t max_queued_bytes = 256u << 20;
 
 /// How long a worker that closed its socket may take to die before it counts as a violation.
@@ -50,7 +50,7 @@ error system_error(std::string what) {
   return {errc::unavailable, std::move(what) + ": " + errno_text(number)};
 }
 
-} // namespace
+}  // namespace
 
 struct jail_session::running {
   std::uint32_t id = 0;
@@ -61,7 +61,7 @@ struct jail_session::running {
   std::vector<std::uint64_t> open_calls;
   bool interrupted = false;
   std::string interrupt_reason;
-  unsigned unacknowledged = 0; ///< interrupts that may still strike
+  unsigned unacknowledged = 0;  ///< interrupts that may still strike
   std::optional<worker::done> reply;
 };
 
@@ -161,7 +161,7 @@ void jail_session::on_spawned(result<spawned> got) {
     return;
   }
   pid_ = got->pid;
-  if (!got->pidfd) // no descriptor was free to receive it
+  if (!got->pidfd)  // no descriptor was free to receive it
     got->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   exit_.assign(std::move(got->pidfd));
   if (!exit_.open()) {
@@ -496,7 +496,7 @@ void jail_session::run(snippet code, done_fn done) {
     return;
   }
   if (verdict_)
-    return; // dying: the end delivers
+    return;  // dying: the end delivers
   set_deadlines(code);
   send(worker::run_frame(running_->id, code));
 }
@@ -534,7 +534,7 @@ void jail_session::interrupt(std::string why) {
   if (!running_ || running_->reply || verdict_ || dead_)
     return;
   if (::send(control_.fd(), &interrupt_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
-    return; // init is gone or swamped: the hard deadline decides
+    return;  // init is gone or swamped: the hard deadline decides
   running_->interrupted = true;
   running_->interrupt_reason = std::move(why);
   ++running_->unacknowledged;
@@ -573,7 +573,7 @@ void jail_session::on_exit() {
     init_status_ = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
   reaped_ = true;
   if (control_.open())
-    read_notes(); // the exit note is worth more than a kill that raced it
+    read_notes();  // the exit note is worth more than a kill that raced it
   drain_output();
   on_dead();
 }
@@ -681,4 +681,4 @@ std::string jail_session::isolation() const {
   return core_->info().isolation;
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

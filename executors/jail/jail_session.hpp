@@ -138,4 +138,4 @@ private:
   std::vector<sandbox::closed_fn> closers_;
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -34,4 +34,4 @@ void set_limits(const spawn_request& request) {
   }
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -8,4 +8,4 @@ namespace troupe::jail {
 /// Sets the calling process's rlimits, soft and hard. Throws setup_error.
 void set_limits(const spawn_request& request);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

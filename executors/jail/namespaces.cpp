@@ -24,23 +24,24 @@ std::string one_id(unsigned inside, unsigned outside) {
   return std::to_string(inside) + " " + std::to_string(outside) + " 1\n";
 }
 
-void become_root_of_user_namespace() {
+/// Not as id 0 there: to map a parent's 0 into a sandbox would need CAP_SETFCAP.
+void enter_user_namespace() {
   auto uid = ::geteuid();
   auto gid = ::getegid();
   must(::unshare(CLONE_NEWUSER | zygote_flags) == 0, "unshare(user namespace)");
   must(write_file("/proc/self/setgroups", "deny"), "write setgroups");
-  must(write_file("/proc/self/uid_map", one_id(0, uid)), "write uid_map");
-  must(write_file("/proc/self/gid_map", one_id(0, gid)), "write gid_map");
+  must(write_file("/proc/self/uid_map", one_id(worker_id, uid)), "write uid_map");
+  must(write_file("/proc/self/gid_map", one_id(worker_id, gid)), "write gid_map");
 }
 
-} // namespace
+}  // namespace
 
 privilege enter_zygote_namespaces() {
   auto mode = privilege::rootless;
   if (::geteuid() == 0 && ::unshare(zygote_flags) == 0)
     mode = privilege::root;
   else
-    become_root_of_user_namespace();
+    enter_user_namespace();
   must(::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0, "stop mount propagation");
   return mode;
 }
@@ -54,7 +55,7 @@ pid_t clone_sandbox(int& pidfd) {
 
 void write_id_maps(pid_t pid, privilege mode, const spawn_request& request) {
   auto dir = "/proc/" + std::to_string(pid) + "/";
-  std::string uids = one_id(worker_id, 0);
+  std::string uids = one_id(worker_id, worker_id);
   std::string gids = uids;
   if (mode == privilege::root) {
     uids = one_id(init_id, request.init_uid) + one_id(worker_id, request.worker_uid);
@@ -66,4 +67,4 @@ void write_id_maps(pid_t pid, privilege mode, const spawn_request& request) {
   must(write_file((dir + "gid_map").c_str(), gids), "write the sandbox's gid_map");
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

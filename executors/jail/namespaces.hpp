@@ -25,4 +25,4 @@ pid_t clone_sandbox(int& pidfd);
 /// Gives the new process its user ids. Throws setup_error.
 void write_id_maps(pid_t pid, privilege mode, const spawn_request& request);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -4,7 +4,7 @@
 #include "executors/jail/sys.hpp"
 #include "executors/jail/worker_source.hpp"
 
-#include <Python.h> // first, as CPython asks
+#include <Python.h>  // first, as CPython asks
 
 #include <iterator>
 
@@ -93,7 +93,7 @@ void call(const char* module_name, const char* function) {
   must_python(static_cast<bool>(done), function);
 }
 
-} // namespace
+}  // namespace
 
 void start_python(const std::vector<std::string>& modules) {
   initialise();
@@ -102,7 +102,7 @@ void start_python(const std::vector<std::string>& modules) {
   load_worker_modules();
   call("troupe_worker", "warm_up");
   call("gc", "collect");
-  call("gc", "freeze"); // a collection in a worker then copies none of the shared pages
+  call("gc", "freeze");  // a collection in a worker then copies none of the shared pages
 }
 
 std::string python_version() {
@@ -117,7 +117,7 @@ int run_worker(unsigned frame_bytes) {
   if (done)
     return 0;
   PyErr_Print();
-  return 70; // EX_SOFTWARE
+  return 70;  // EX_SOFTWARE
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

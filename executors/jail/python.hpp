@@ -16,4 +16,4 @@ std::string python_version();
 /// In a fork of the zygote: serves the host until it closes the socket. Returns the exit status.
 int run_worker(unsigned frame_bytes);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -131,7 +131,7 @@ void copy_loader_cache() {
   unique_fd fd{::open((old_root + path).c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || info.st_size > (8 << 20))
-    return; // it is only an index
+    return;  // it is only an index
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   if (::read(fd.get(), bytes.data(), bytes.size()) == info.st_size)
     must(write_file((new_root + path).c_str(), bytes), "write ld.so.cache");
@@ -186,7 +186,7 @@ void mount_tmpfs(const char* path, std::uint64_t bytes, unsigned inodes, const c
   must(::mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) == 0, path);
 }
 
-} // namespace
+}  // namespace
 
 void enter_template_root() {
   step_aside();
@@ -211,4 +211,4 @@ int mount_sandbox(const spawn_request& request) {
   return lacking;
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -13,4 +13,4 @@ void enter_template_root();
 /// In a sandbox: fresh /tmp, /work and /proc. Returns lacking_* bits. Throws setup_error.
 int mount_sandbox(const spawn_request& request);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

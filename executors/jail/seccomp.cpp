@@ -84,7 +84,7 @@ constexpr scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t
 constexpr rule conditional[] = {
   {"clone", masked(0, namespace_flags, 0)},
   {"socketpair", equals(0, AF_UNIX)},
-  {"prlimit64", equals(0, 0)}, // its own limits only
+  {"prlimit64", equals(0, 0)},  // its own limits only
   {"personality", equals(0, query_personality)},
   {"mknod", masked(1, S_IFMT, S_IFIFO)},
   {"mknodat", masked(2, S_IFMT, S_IFIFO)},
@@ -140,26 +140,26 @@ private:
   scmp_filter_ctx ctx_;
 };
 
-} // namespace
+}  // namespace
 
 seccomp_filter::seccomp_filter() {
   context ctx;
   ctx.set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  ctx.set(SCMP_FLTATR_CTL_OPTIMIZE, 2); // a binary tree: 170 comparisons would cost each call
+  ctx.set(SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree: 170 comparisons would cost each call
   for (auto* name : allowed)
     ctx.add(SCMP_ACT_ALLOW, name);
   for (const auto& r : conditional)
     ctx.add(SCMP_ACT_ALLOW, r.name, 1, &r.condition);
-  ctx.add(SCMP_ACT_ERRNO(ENOSYS), "clone3"); // libc then uses clone, whose flags can be checked
+  ctx.add(SCMP_ACT_ERRNO(ENOSYS), "clone3");  // libc then uses clone, whose flags can be checked
   program_ = ctx.compile();
 }
 
 seccomp_filter::~seccomp_filter() = default;
 
 void seccomp_filter::load() const {
-  auto program = program_; // the kernel's interface takes a pointer to non-const
+  auto program = program_;  // the kernel's interface takes a pointer to non-const
   sock_fprog all{static_cast<unsigned short>(program.size()), program.data()};
   must(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) == 0, "load the seccomp filter");
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -25,4 +25,4 @@ private:
   std::vector<sock_filter> program_;
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -9,4 +9,4 @@ bool write_file(const char* path, const std::string& text) {
   return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

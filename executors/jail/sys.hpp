@@ -16,7 +16,7 @@ public:
   setup_error(std::string what, int number) : what_{std::move(what)}, number_{number} {}
 
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
-  [[nodiscard]] int number() const noexcept { return number_; } ///< errno, or 0
+  [[nodiscard]] int number() const noexcept { return number_; }  ///< errno, or 0
 
 private:
   std::string what_;
@@ -64,4 +64,4 @@ private:
 /// Writes a whole small file, e.g. in /proc. False with errno on failure.
 bool write_file(const char* path, const std::string& text);
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

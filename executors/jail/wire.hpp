@@ -12,7 +12,7 @@ inline constexpr int zygote_fd = 3;
 /// The runtime asks for one sandbox. Comes with three descriptors: data, control, output.
 struct spawn_request {
   std::uint32_t id = 0;
-  std::uint32_t init_uid = 0; ///< host uids, unique to the slot; unused when rootless
+  std::uint32_t init_uid = 0;  ///< host uids, unique to the slot; unused when rootless
   std::uint32_t worker_uid = 0;
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
@@ -23,22 +23,22 @@ struct spawn_request {
   std::uint64_t tmp_bytes = 0;
 };
 
-/// The zygote's answer. With a pidfd when `error` is 0.
+/// The zygote's answer, with a pidfd when there is a process. With an error it is ending, unreaped.
 struct spawn_reply {
   std::uint32_t id = 0;
   std::int32_t pid = 0;
-  std::int32_t error = 0; ///< errno
-  char stage[48] = {};    ///< what failed
+  std::int32_t error = 0;  ///< errno
+  char stage[48] = {};     ///< what failed
 };
 
 /// The runtime to init: raise SIGINT in the worker. Init answers with note_kind::interrupted.
 inline constexpr char interrupt_order = 'I';
 
 enum class note_kind : std::uint8_t {
-  failed = 'F',      ///< set-up failed; value: errno, stage: what
-  lacking = 'L',     ///< set-up went on without something; value: lacking_* bits
-  interrupted = 'i', ///< the signal is pending in the worker
-  exited = 'X'       ///< value: the worker's status, as wait reports it
+  failed = 'F',       ///< set-up failed; value: errno, stage: what
+  lacking = 'L',      ///< set-up went on without something; value: lacking_* bits
+  interrupted = 'i',  ///< the signal is pending in the worker
+  exited = 'X'        ///< value: the worker's status, as wait reports it
 };
 
 inline constexpr std::int32_t lacking_proc = 1;
@@ -51,4 +51,4 @@ struct init_note {
   char stage[48] = {};
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

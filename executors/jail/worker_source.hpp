@@ -12,4 +12,4 @@ struct worker_module {
 constexpr unsigned worker_module_count = 7;
 extern const worker_module worker_modules[worker_module_count];
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

@@ -94,8 +94,9 @@ void send_reply(const spawn_reply& reply, int pidfd) {
   must(::sendmsg(zygote_fd, &message, MSG_NOSIGNAL) >= 0, "send a reply");
 }
 
-/// Clones the sandbox and lets it start. Throws setup_error.
-spawn_reply spawn(sandbox_parts parts, unique_fd& pidfd) {
+/// Clones the sandbox and lets it start. Throws setup_error; `reply.pid` is set once there is a
+/// process, which the runtime has to reap also then.
+void spawn(sandbox_parts parts, spawn_reply& reply, unique_fd& pidfd) {
   must(static_cast<bool>(parts.output), "read a request");
   int start[2];
   must(::pipe2(start, O_CLOEXEC) == 0, "pipe2");
@@ -109,12 +110,10 @@ spawn_reply spawn(sandbox_parts parts, unique_fd& pidfd) {
     ::close(zygote_fd);
     run_init(std::move(parts));
   }
-  pidfd.reset(raw_pidfd);
-  write_id_maps(pid, parts.mode, parts.request); // when it throws, the child reads no start
-  must(::write(go.get(), "g", 1) == 1, "start the sandbox");
-  spawn_reply reply;
   reply.pid = pid;
-  return reply;
+  pidfd.reset(raw_pidfd);
+  write_id_maps(pid, parts.mode, parts.request);  // when it throws, the child reads no start
+  must(::write(go.get(), "g", 1) == 1, "start the sandbox");
 }
 
 void serve(privilege mode, const seccomp_filter& filter) {
@@ -128,7 +127,7 @@ void serve(privilege mode, const seccomp_filter& filter) {
     unique_fd pidfd;
     spawn_reply reply;
     try {
-      reply = spawn(std::move(parts), pidfd);
+      spawn(std::move(parts), reply, pidfd);
     } catch (const setup_error& e) {
       reply.error = e.number() != 0 ? e.number() : EINVAL;
       std::strncpy(reply.stage, e.what(), sizeof reply.stage - 1);
@@ -140,7 +139,7 @@ void serve(privilege mode, const seccomp_filter& filter) {
 
 int run(const std::vector<std::string>& modules) {
   ::prctl(PR_SET_NAME, "troupe-zygote");
-  ::mallopt(M_ARENA_MAX, 2); // an arena reserves 64 MB of a sandbox's address space
+  ::mallopt(M_ARENA_MAX, 2);  // an arena reserves 64 MB of a sandbox's address space
   ::umask(022);
   try {
     set_environment();
@@ -158,8 +157,8 @@ int run(const std::vector<std::string>& modules) {
   }
 }
 
-} // namespace
-} // namespace troupe::jail
+}  // namespace
+}  // namespace troupe::jail
 
 int main(int argc, char** argv) {
   return troupe::jail::run({argv + 1, argv + argc});

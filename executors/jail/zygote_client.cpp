@@ -81,15 +81,15 @@ std::string_view line_value(std::string_view text, std::string_view key) {
   return text.substr(0, text.find('\n'));
 }
 
-} // namespace
+}  // namespace
 
 struct zygote_client::process {
   explicit process(reactor& io) : socket{io}, complaints{io}, exit{io} {}
 
   pid_t pid = 0;
   channel socket;
-  channel complaints; ///< its stderr
-  channel exit;       ///< pidfd
+  channel complaints;  ///< its stderr
+  channel exit;        ///< pidfd
   std::string said;
   bool ready = false;
 
@@ -188,7 +188,7 @@ void zygote_client::on_message() {
   message.msg_controllen = sizeof space;
   auto size = ::recvmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size <= 0)
-    return; // it has died: watch_exit tells
+    return;  // it has died: watch_exit tells
   unique_fd pidfd;
   if (auto* header = CMSG_FIRSTHDR(&message);
       header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
@@ -225,6 +225,10 @@ void zygote_client::on_reply(const spawn_reply& reply, unique_fd pidfd) {
   auto done = std::move(it->done);
   requests_.erase(it);
   if (reply.error != 0) {
+    if (reply.pid > 0) {  // it was never started: its end takes no time
+      ::kill(reply.pid, SIGKILL);
+      ::waitpid(reply.pid, nullptr, __WALL);
+    }
     std::string stage{reply.stage, ::strnlen(reply.stage, sizeof reply.stage)};
     done(fail(errc::unavailable, "no sandbox: " + stage + ": " + errno_text(reply.error)));
   } else {
@@ -241,7 +245,7 @@ void zygote_client::send_open_requests() {
     if (r.sent)
       continue;
     if (!send_one(r))
-      return; // its queue is full: the next reply makes room
+      return;  // its queue is full: the next reply makes room
     r.sent = true;
     ++r.attempts;
   }
@@ -271,6 +275,7 @@ void zygote_client::on_exit() {
   ::waitpid(p->pid, &status, __WALL);
   if (closing_) {
     fail_all({errc::unavailable, "the jail is closing"});
+    p.reset();  // whoever waits may look for descriptors left open
     if (auto closed = std::exchange(closed_, nullptr))
       closed();
     return;
@@ -306,7 +311,7 @@ void zygote_client::fail_all(const error& why) {
 
 void zygote_client::restart() {
   if (process_)
-    ::kill(process_->pid, SIGKILL); // our unreaped child: the number cannot be another's
+    ::kill(process_->pid, SIGKILL);  // our unreaped child: the number cannot be another's
 }
 
 void zygote_client::close(std::function<void()> done) {
@@ -319,4 +324,4 @@ void zygote_client::close(std::function<void()> done) {
   restart();
 }
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

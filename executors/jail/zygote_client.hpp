@@ -85,4 +85,4 @@ private:
   std::function<void()> closed_;
 };
 
-} // namespace troupe::jail
+}  // namespace troupe::jail

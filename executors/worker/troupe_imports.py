@@ -34,7 +34,10 @@ def guarded_builtins(rules):
     real_import = builtins.__import__
 
     def import_(name, globals=None, locals=None, fromlist=(), level=0):
-        if level == 0 and not allows(rules, name):
+        # C code that imports for itself (time.strptime) comes here too, with a list: statements
+        # never pass one.
+        by_statement = not isinstance(fromlist, list)
+        if by_statement and level == 0 and not allows(rules, name):
             _refuse(name, rules)
         module = real_import(name, globals, locals, fromlist, level)
         for item in fromlist or ():

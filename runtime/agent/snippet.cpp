@@ -40,4 +40,4 @@ sandbox_usage& sandbox_usage::operator+=(const sandbox_usage& x) {
   return *this;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -201,7 +201,7 @@ json plain_list(const json& x) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 result<void> check_tagged(const json& tagged, const value_limits& limits) {
   checker c{limits.max_depth};
@@ -249,4 +249,4 @@ json to_tagged(const json& plain) {
   return escaped ? json{{tag_key, "dict"}, {"data", std::move(out)}} : out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -35,7 +35,7 @@ private:
   sigset_t before_;
 };
 
-} // namespace
+}  // namespace
 
 struct reactor::impl {
   boost::asio::io_context context{1};
@@ -43,8 +43,8 @@ struct reactor::impl {
     context.get_executor()};
   boost::asio::steady_timer alarm{context};
   std::mutex mutex;
-  timer_queue queue;            ///< guarded by mutex
-  time_point armed_for = never; ///< guarded by mutex; what the alarm waits for
+  timer_queue queue;             ///< guarded by mutex
+  time_point armed_for = never;  ///< guarded by mutex; what the alarm waits for
   std::atomic<bool> stopped{false};
   std::thread thread;
 
@@ -143,4 +143,4 @@ void reactor::stop() {
   impl_->queue = {};
 }
 
-} // namespace troupe
+}  // namespace troupe

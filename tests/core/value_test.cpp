@@ -21,7 +21,7 @@ std::string complaint(const char* text) {
   return checked ? "" : checked.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("every known type tag passes in its right shape", "[value]") {
   CHECK(complaint(R"({"a": [1, 2.5, null, true, "x"]})").empty());

@@ -16,7 +16,9 @@ double since_ms(time_point start) {
 
 void print_figures(const char* what, std::vector<double> ms) {
   std::ranges::sort(ms);
-  auto at = [&](double q) { return ms[static_cast<std::size_t>(q * static_cast<double>(ms.size() - 1))]; };
+  auto at = [&](double q) {
+    return ms[static_cast<std::size_t>(q * static_cast<double>(ms.size() - 1))];
+  };
   std::printf("%-28s min %8.3f  p50 %8.3f  p99 %8.3f ms  (n=%zu)\n", what, ms.front(), at(0.5),
               at(0.99), ms.size());
 }

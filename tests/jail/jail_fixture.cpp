@@ -88,8 +88,8 @@ snippet_outcome jail_fixture::run(sandbox& s, snippet code) {
   auto waiting = done->get_future();
   if (code.hard_deadline == never)
     code.hard_deadline = after(steady_clock::now(), std::chrono::seconds{30});
-  auto accepted
-    = s.run(std::move(code), [done](snippet_outcome o) { done->set_value(std::move(o)); });
+  auto accepted =
+    s.run(std::move(code), [done](snippet_outcome o) { done->set_value(std::move(o)); });
   if (!accepted)
     throw std::runtime_error{"run: " + to_string(accepted.error())};
   return wait_for(waiting, "run");

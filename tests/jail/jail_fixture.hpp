@@ -43,8 +43,8 @@ public:
   [[nodiscard]] std::shared_ptr<sandbox> open_with(std::map<std::string, tool_fn> tools,
                                                    sandbox_spec spec);
 
-  [[nodiscard]] snippet_outcome run(sandbox& s, snippet code);
-  [[nodiscard]] snippet_outcome run(sandbox& s, std::string code);
+  snippet_outcome run(sandbox& s, snippet code);
+  snippet_outcome run(sandbox& s, std::string code);
   [[nodiscard]] close_report close(sandbox& s);
 
   reactor io;
