@@ -288,11 +288,12 @@ evaluation_outcome evaluation::wait() {
   auto& p = *impl_;
   p.ended.get_future().wait();
   p.batch = nullptr;
+  p.host->stop_tree();  // first: the record counts the last sandbox's teardown too
   if (auto* thread = p.host->store()) {
     p.record.ended_at = wall_micros();
     p.record.end = p.outcome.end;
     p.record.stats = dump_json(p.stats());
-    if (auto put = p.host->store()->put_batch(p.record, {}); put)
+    if (auto put = thread->put_batch(p.record, {}); put)
       thread->flush_blocking();
   }
   p.host.reset();

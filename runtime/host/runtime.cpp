@@ -84,6 +84,7 @@ struct runtime::impl {
   caf::actor root;
   std::promise<void> root_ended;
   std::atomic<bool> stopping{false};
+  bool tree_ended = false;
 
   supervisor_options group(std::string name, std::vector<child_spec> children) const {
     supervisor_options o;
@@ -195,13 +196,20 @@ result<std::unique_ptr<runtime>> runtime::start(runtime_options options, make_en
 
 runtime::runtime(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
 
-runtime::~runtime() {
+void runtime::stop_tree() {
   auto& p = *impl_;
-  p.stopping = true;
+  if (p.stopping.exchange(true))
+    return;
   auto ended = p.root_ended.get_future();
   glue::post(p.root, stop{});
   p.root = nullptr;
-  if (ended.wait_for(p.options.shutdown) != std::future_status::ready) {
+  p.tree_ended = ended.wait_for(p.options.shutdown) == std::future_status::ready;
+}
+
+runtime::~runtime() {
+  stop_tree();
+  auto& p = *impl_;
+  if (!p.tree_ended) {
     // An actor that does not end would hold the actor system's destructor for ever: the process
     // goes on to its exit without it, and says so.
     log::error("the runtime did not stop in time; it is abandoned");

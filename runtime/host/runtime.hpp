@@ -42,8 +42,12 @@ public:
                                                 std::unique_ptr<journal> store,
                                                 std::function<void(error)> fatal);
 
-  /// Stops everything in reverse order of its start; blocks at most `shutdown`. Logs what did not
-  /// end in time.
+  /// Ends the supervision tree in reverse order of its start: runs are cancelled, every sandbox is
+  /// verified gone. The journal's thread goes on, so that the end can be recorded. Blocks at most
+  /// `shutdown`, logs what did not end in time. Idempotent.
+  void stop_tree();
+
+  /// stop_tree(), then everything else.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
