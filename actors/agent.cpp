@@ -30,7 +30,7 @@ public:
   }
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](run_start& x) { on_start(std::move(x.input)); },
       [this](run_cancel& x) { apply(cancel_requested{std::move(x.reason)}); },

@@ -25,7 +25,7 @@ public:
       next_run_{plan_.first_run.value} {}
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     start_more();
     return {
       [this](run_finished& x) { on_finished(std::move(x)); },

@@ -5,6 +5,7 @@
 #include <caf/init_global_meta_objects.hpp>
 #include <caf/sec.hpp>
 
+#include <exception>
 #include <mutex>
 
 namespace troupe::glue {
@@ -22,8 +23,17 @@ void configure(caf::actor_system_config& cfg, std::size_t threads) {
   cfg.set("caf.scheduler.max-throughput", std::size_t{50});
 }
 
-void ignore_unknown(caf::scheduled_actor* self) {
+void house_rules(caf::scheduled_actor* self) {
   self->set_default_handler(caf::drop);
+  self->set_exception_handler([](std::exception_ptr& thrown) -> caf::error {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      return to_caf({errc::internal, std::string{"exception: "} + e.what()});
+    } catch (...) {
+      return to_caf({errc::internal, "exception of an unknown type"});
+    }
+  });
 }
 
 // Ours travels inside CAF's runtime_error as its context: (code name, detail). CAF's own errors

@@ -30,8 +30,10 @@ void configure(caf::actor_system_config& cfg, std::size_t threads);
 /// True for the exit reasons that mean "it stopped by itself, or was told to".
 [[nodiscard]] bool is_normal_exit(const caf::error& reason);
 
-/// Drops messages that the behaviour does not know; by default CAF prints and bounces them.
-void ignore_unknown(caf::scheduled_actor* self);
+/// For every actor of ours: messages that the behaviour does not know are dropped (CAF would print
+/// and bounce them), and an exception ends the actor with its text as the reason (CAF would print
+/// it to the user's terminal).
+void house_rules(caf::scheduled_actor* self);
 
 /// Sends from any thread. A null handle is ignored.
 template <class... Ts>

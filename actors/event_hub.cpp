@@ -18,7 +18,7 @@ public:
   ~event_hub_state() { interest_->events = false; }
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](const subscribe& x) {
         viewers_.push_back(x);

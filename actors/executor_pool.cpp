@@ -31,7 +31,7 @@ public:
     : self_{self}, backend_{std::move(backend)}, options_{options}, stats_{std::move(stats)} {}
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](sandbox_open& x) { return on_open(std::move(x)); },
       [this](sandbox_opened& x) { on_opened(x); },

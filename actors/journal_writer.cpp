@@ -23,7 +23,7 @@ public:
     : self_{self}, thread_{thread} {}
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](journal_append& x) { return on_append(std::move(x.entry)); },
       [this](append_done& x) { on_done(x); },

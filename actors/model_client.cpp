@@ -39,7 +39,7 @@ public:
   }
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](model_ask& x) { return on_ask(std::move(x.request)); },
       [this](attempt_done& x) { on_attempt_done(x); },

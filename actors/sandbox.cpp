@@ -30,7 +30,7 @@ public:
   }
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [this](snippet_run& x) { return on_run(std::move(x.code)); },
       [this](snippet_ended& x) { on_ended(std::move(x.outcome)); },

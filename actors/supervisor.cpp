@@ -26,8 +26,15 @@ public:
   supervisor_state(caf::event_based_actor* self, supervisor_options options, timers& clock)
     : self_{self}, options_{std::move(options)}, clock_{clock}, policy_{options_.restarts} {}
 
+  /// A supervisor that is killed or throws leaves no orphans, as if its children were linked to it.
+  ~supervisor_state() {
+    for (auto& [key, c] : children_)
+      if (c.handle)
+        caf::anon_send_exit(c.handle, caf::exit_reason::user_shutdown);
+  }
+
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     for (auto& spec : options_.children)
       start(add(std::move(spec), nullptr));
     return {

@@ -12,7 +12,7 @@ public:
   explicit tool_host_state(caf::event_based_actor* self) : self_{self} {}
 
   caf::behavior make_behavior() {
-    glue::ignore_unknown(self_);
+    glue::house_rules(self_);
     return {
       [](const tool_call& x) {
         return tool_answer{x.context.call, x.tools->call(x.name, x.arguments, x.context)};

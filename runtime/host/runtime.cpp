@@ -257,6 +257,8 @@ caf::actor runtime::start_batch(batch_plan plan) {
 }
 
 void runtime::watch(subscribe viewer) {
+  if (viewer.events)
+    impl_->interest->events = true;  // now, not when the hub hears of it: the first events count
   glue::post(impl_->hub_at->get(), std::move(viewer));
 }
 

@@ -77,16 +77,13 @@ TEST_CASE("nothing follows from an event before it is durable", "[agent_actor]")
   fx.journal->hold = true;
   one_run run{fx};
   CHECK(fx.model->requests.empty());
-  fx.journal->release();
-  fx.deliver();
+  fx.release_journal();
   CHECK(fx.model->requests.size() == 1);
   CHECK(fx.backend->log->ran.empty());
-  fx.journal->release();
-  fx.deliver();
+  fx.release_journal();
   CHECK(fx.backend->log->ran.size() == 1);
   CHECK(run.ends->empty());
-  fx.journal->release();
-  fx.deliver();
+  fx.release_journal();
   CHECK(run.ends->size() == 1);
 }
 

@@ -73,8 +73,8 @@ std::shared_ptr<ended> watch_end(const caf::actor& a) {
 }  // namespace
 
 TEST_CASE("a crashed permanent child comes back after its backoff, not before", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = fx.keep(spawn_supervisor(
     fx.sys, log.options(strategy::one_for_one, {log.child("a"), log.child("b")}), fx.clock));
   fx.deliver();
@@ -96,8 +96,8 @@ TEST_CASE("restart type times way of ending is OTP's table", "[supervisor]") {
                  row{restart_type::transient, "crash", true}, row{restart_type::transient, "quit", false},
                  row{restart_type::temporary, "crash", false},
                  row{restart_type::temporary, "quit", false}}) {
-    test::actor_fixture fx;
     spawn_log log;
+    test::actor_fixture fx;
     auto sup = fx.keep(spawn_supervisor(
       fx.sys, log.options(strategy::one_for_one, {log.child("a", r.type)}), fx.clock));
     fx.deliver();
@@ -109,8 +109,8 @@ TEST_CASE("restart type times way of ending is OTP's table", "[supervisor]") {
 }
 
 TEST_CASE("one_for_all stops the others in reverse and starts all in order", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = fx.keep(spawn_supervisor(
     fx.sys,
     log.options(strategy::one_for_all, {log.child("a"), log.child("b"), log.child("c")}),
@@ -123,8 +123,8 @@ TEST_CASE("one_for_all stops the others in reverse and starts all in order", "[s
 }
 
 TEST_CASE("rest_for_one touches only those started later", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = fx.keep(spawn_supervisor(
     fx.sys,
     log.options(strategy::rest_for_one,
@@ -139,8 +139,8 @@ TEST_CASE("rest_for_one touches only those started later", "[supervisor]") {
 
 TEST_CASE("too many restarts end the supervisor, its children stopped in reverse",
           "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = spawn_supervisor(
     fx.sys, log.options(strategy::one_for_one, {log.child("a"), log.child("b")}), fx.clock);
   auto end = watch_end(sup);
@@ -160,8 +160,8 @@ TEST_CASE("too many restarts end the supervisor, its children stopped in reverse
 }
 
 TEST_CASE("a supervisor's failure climbs to the one above it", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   child_spec inner;
   inner.name = "inner";
   inner.start = [&](caf::actor_system& sys) {
@@ -185,8 +185,8 @@ TEST_CASE("a supervisor's failure climbs to the one above it", "[supervisor]") {
 
 TEST_CASE("stop ends children in reverse start order and then the supervisor, normally",
           "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = spawn_supervisor(
     fx.sys,
     log.options(strategy::one_for_one, {log.child("a"), log.child("b"), log.child("c")}),
@@ -203,8 +203,8 @@ TEST_CASE("stop ends children in reverse start order and then the supervisor, no
 
 TEST_CASE("a child that ignores stop is killed at its shutdown time, not before",
           "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   bool gone = false;
   child_spec deaf;
   deaf.name = "deaf";
@@ -227,8 +227,8 @@ TEST_CASE("a child that ignores stop is killed at its shutdown time, not before"
 }
 
 TEST_CASE("a start that throws counts as an end and is tried again", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto good = log.child("a");
   auto start = good.start;
   int tries = 0;
@@ -244,8 +244,8 @@ TEST_CASE("a start that throws counts as an end and is tried again", "[superviso
 }
 
 TEST_CASE("the address follows the living child", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto spec = log.child("a");
   spec.where = std::make_shared<address>();
   auto where = spec.where;
@@ -263,8 +263,8 @@ TEST_CASE("the address follows the living child", "[supervisor]") {
 
 TEST_CASE("simple_one_for_one tells the asker of each child's end and keeps nothing of it",
           "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = fx.keep(
     spawn_supervisor(fx.sys, log.options(strategy::simple_one_for_one, {}), fx.clock));
   auto [notify, ends] = fx.collector<child_ended>();
@@ -284,8 +284,8 @@ TEST_CASE("simple_one_for_one tells the asker of each child's end and keeps noth
 }
 
 TEST_CASE("stop reaches a thousand dynamic children", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = spawn_supervisor(fx.sys, log.options(strategy::simple_one_for_one, {}), fx.clock);
   auto end = watch_end(sup);
   for (int i = 0; i < 1000; ++i)
@@ -299,8 +299,8 @@ TEST_CASE("stop reaches a thousand dynamic children", "[supervisor]") {
 }
 
 TEST_CASE("a stop during a backoff is obeyed at once", "[supervisor]") {
+  spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  spawn_log log;
   auto sup = spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {log.child("a")}), fx.clock);
   auto end = watch_end(sup);
   fx.deliver();
@@ -312,6 +312,18 @@ TEST_CASE("a stop during a backoff is obeyed at once", "[supervisor]") {
   CHECK(end->yes);
   fx.advance(1s);
   CHECK(log.take().empty());
+}
+
+TEST_CASE("a supervisor that is killed leaves no orphans", "[supervisor]") {
+  spawn_log log;
+  test::actor_fixture fx;
+  auto sup = spawn_supervisor(
+    fx.sys, log.options(strategy::one_for_one, {log.child("a"), log.child("b")}), fx.clock);
+  fx.deliver();
+  log.take();
+  caf::anon_send_exit(sup, caf::exit_reason::kill);
+  fx.deliver();
+  CHECK(log.lines.size() == 2);
 }
 
 TEST_CASE("impossible specs are refused by name", "[supervisor]") {

@@ -30,10 +30,6 @@ struct memory_journal {
     return all;
   }
 
-  void release() {
-    for (auto& p : std::exchange(held, {}))
-      p.deliver(journal_durable{});
-  }
 };
 
 struct run_fixture : actor_fixture {
@@ -91,8 +87,17 @@ struct run_fixture : actor_fixture {
         else
           promise.deliver(journal_durable{});
         return promise;
+      }, [j](const pause_over&) {
+        for (auto& p : std::exchange(j->held, {}))
+          p.deliver(journal_durable{});
       }};
     });
+  }
+
+  /// Answers the appends that were held. A promise is delivered in its actor, nowhere else.
+  void release_journal() {
+    glue::post(journal_at->get(), pause_over{});
+    deliver();
   }
 
   std::shared_ptr<scripted_endpoint> model;
