@@ -202,8 +202,8 @@ void runtime::stop_tree() {
     return;
   auto ended = p.root_ended.get_future();
   glue::post(p.root, stop{});
-  p.root = nullptr;
   p.tree_ended = ended.wait_for(p.options.shutdown) == std::future_status::ready;
+  p.root = nullptr;  // not before: nobody else holds it, and an actor without holders just ends
 }
 
 runtime::~runtime() {
