@@ -5,8 +5,8 @@
 
 #include <caf/stateful_actor.hpp>
 
-#include <deque>
 #include <optional>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -22,7 +22,7 @@ public:
   agent_state(caf::event_based_actor* self, std::shared_ptr<const agent_context> context,
               agent_run run)
     : self_{self}, context_{std::move(context)}, run_{std::move(run)},
-      machine_{context_->agent, context_->encode, run_.run} {}
+      machine_{context_->agent, context_->encode, context_->start, run_.run} {}
 
   ~agent_state() {
     if (deadline_timer_ != 0)
@@ -90,7 +90,7 @@ private:
   void fold_waiting() {
     while (!committing_ && !waiting_.empty()) {
       auto next = std::move(waiting_.front());
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin());
       fold(next);
     }
   }
@@ -410,7 +410,7 @@ private:
   std::shared_ptr<const agent_context> context_;
   agent_run run_;
   code_agent machine_;
-  std::deque<agent_event> waiting_;
+  std::vector<agent_event> waiting_;  // rarely more than one; an empty deque takes 600 bytes
   bool committing_ = false;
   std::uint64_t effect_ = 0;  // the model call or snippet whose answer still counts
   bool asking_ = false;

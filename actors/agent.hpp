@@ -19,6 +19,7 @@ namespace troupe {
 struct agent_context {
   std::shared_ptr<const agent_definition> agent;
   message_encoder encode = nullptr;
+  transcript start{nullptr};  ///< code_agent::start_of the two above: shared by all runs
   std::shared_ptr<const tool_set> tools;
   std::shared_ptr<address> model;
   std::shared_ptr<address> executor;  ///< empty: snippets cannot run

@@ -49,8 +49,10 @@ private:
     out.to = options_.base;
     out.target = target_;
     out.headers = headers_;
-    out.body = {*head, body.messages.text(), *tail};
-    out.owners = {std::move(head), body.messages.storage, std::move(tail)};
+    out.body = body.messages.pieces();
+    out.body.insert(out.body.begin(), *head);
+    out.body.emplace_back(*tail);
+    out.owners = {std::move(head), std::move(body.messages.last), std::move(tail)};
     return out;
   }
 

@@ -4,7 +4,8 @@ add_library(troupe_flags INTERFACE)
 add_library(troupe::flags ALIAS troupe_flags)
 target_compile_options(troupe_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
   -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wimplicit-fallthrough
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # false alarms in std::string, GCC bug 105329
+  # GCC 12's false alarms in optimised std::string (bug 105329) and std::variant (bug 105562).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 if(TROUPE_DEVELOPER)
   target_compile_options(troupe_flags INTERFACE -Werror)
 endif()

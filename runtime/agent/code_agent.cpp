@@ -60,9 +60,20 @@ code_agent::code_agent(std::shared_ptr<const agent_definition> definition, messa
                        run_id run)
   : definition_{std::move(definition)}, encode_{encode}, messages_{encode}, run_{run} {}
 
+code_agent::code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
+                       transcript start, run_id run)
+  : definition_{std::move(definition)}, encode_{encode}, messages_{std::move(start)}, run_{run} {}
+
 code_agent::code_agent(std::shared_ptr<const agent_options> options, message_encoder encode,
                        run_id run)
   : code_agent{defined(*options), encode, run} {}
+
+transcript code_agent::start_of(const agent_definition& definition, message_encoder encode) {
+  transcript start{encode};
+  if (!definition.system_prompt.empty())
+    start.append({role::system, definition.system_prompt, {}, {}});
+  return start;
+}
 
 std::vector<agent_command> code_agent::on(const agent_event& event, time_point now) {
   commands out;
@@ -77,7 +88,11 @@ void code_agent::take(const run_started& e, time_point now, commands& out) {
   task_ = as_utf8(e.task);
   if (options().run_time > millis{0})
     deadline_ = after(now, options().run_time);
-  say(role::system, with_system_of(definition_->system_for(task_), e.history));
+  auto system = with_system_of(definition_->system_for(task_), e.history);
+  if (system != definition_->system_prompt || messages_.size() == 0) {
+    messages_ = transcript{encode_};
+    say(role::system, std::move(system));
+  }
   for (auto& message : e.history)
     if (message.from != role::system)
       messages_.append(message);
@@ -264,17 +279,17 @@ void code_agent::ask(commands& out) {
     ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
 }
 
-/// One call with other messages around the same memory, which is copied this once.
+/// One call with other messages around the same memory, which is encoded anew this once.
 void code_agent::ask_for_answer(commands& out) {
-  auto bytes = std::make_shared<std::string>();
-  encode_(*bytes, {role::system, definition_->forced_pre(task_), {}, {}});
-  *bytes += messages_.view().text().substr(messages_.message(0).size());
-  *bytes += ',';
-  encode_(*bytes, {role::user, definition_->forced_post(task_), {}, {}});
-  auto size = bytes->size();
+  auto memory = messages_.view().text();
+  memory.erase(0, messages_.message(0).size() + 1);  // the system prompt and its comma
+  transcript asked{encode_};
+  asked.append({role::system, definition_->forced_pre(task_), {}, {}});
+  asked.append_encoded(memory);
+  asked.append({role::user, definition_->forced_post(task_), {}, {}});
   at_ = state::answering;
   out.push_back(ask_model{
-    {definition_->forced_settings, {std::move(bytes), size}, run_, totals_.turns, deadline_}});
+    {definition_->forced_settings, asked.view(), run_, totals_.turns, deadline_}});
 }
 
 void code_agent::end_run(run_end end, std::optional<value> answer, std::string why, commands& out) {

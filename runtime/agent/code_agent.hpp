@@ -20,6 +20,15 @@ public:
   code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
              run_id run);
 
+  /// The same with a copy of `start_of(definition, encode)`: the runs of one agent then share the
+  /// bytes of their system prompt.
+  code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
+             transcript start, run_id run);
+
+  /// A conversation that holds the system prompt, or nothing when that depends on the task.
+  [[nodiscard]] static transcript start_of(const agent_definition& definition,
+                                           message_encoder encode);
+
   /// The same for options that are not prepared: prepares them, which costs milliseconds. Throws
   /// std::invalid_argument when they are not valid.
   code_agent(std::shared_ptr<const agent_options> options, message_encoder encode, run_id run);

@@ -1,21 +1,11 @@
 #include "runtime/cli/live_view.hpp"
 
+#include "runtime/eval/printable.hpp"
+
 #include <string_view>
 
 namespace troupe::cli {
 namespace {
-
-/// Without escape sequences and control characters other than newline and tab.
-std::string printable(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (char c : text) {
-    auto u = static_cast<unsigned char>(c);
-    if (u >= 0x20 ? u != 0x7f : c == '\n' || c == '\t')
-      out += c;
-  }
-  return out;
-}
 
 class painter {
 public:

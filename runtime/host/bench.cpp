@@ -191,7 +191,6 @@ result<std::string> bench_wide() {
 class blocking_jail {
 public:
   blocking_jail() : jail_{io_, {}} {}
-  ~blocking_jail() { io_.stop(); }
 
   result<std::shared_ptr<sandbox>> open() {
     std::promise<result<std::shared_ptr<sandbox>>> p;

@@ -165,6 +165,7 @@ result<void> evaluation::impl::choose_scorer() {
   scorer_options chosen;
   chosen.kind = *kind;
   chosen.tolerance.relative = o.tolerance;
+  chosen.ignore_case = o.ignore_case;
   result<void> readable = {};
   for (const auto& s : request.data.samples)
     if (readable = check_targets(chosen, s.targets); readable)

@@ -237,6 +237,7 @@ std::shared_ptr<const agent_context> runtime::make_context(
   sandbox_spec sandbox) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->model->encoder();
+  c->start = code_agent::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
   c->model = impl_->model_at;

@@ -70,7 +70,7 @@ std::string reply_text(const mock_script::data& script, const model_request& req
   auto turn = request.turn;
   if (!script.every_run.empty())
     return script.every_run[std::min<std::size_t>(turn, script.every_run.size() - 1)];
-  auto messages = request.messages.text();
+  const auto messages = request.messages.text();
   auto task = escaped_task(messages);
   auto found = script.conversations.find(task);
   if (found != script.conversations.end() && turn < found->second.size())

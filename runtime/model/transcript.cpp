@@ -20,14 +20,40 @@ std::string_view to_string(role r) noexcept {
   return "user";
 }
 
-/// `bytes` keeps its full size from the start, so that readers on other threads never see its
-/// length change; `used` says how much has been handed out for writing, by whichever copy.
-struct transcript::block {
-  explicit block(std::size_t size) : bytes(size, '\0') {}
+/// Its bytes are written once, front to back; `used` says how far they have been handed out for
+/// writing, by whichever copy of the transcript. Readers know their end from their view.
+struct transcript_chunk {
+  transcript_chunk(std::shared_ptr<const transcript_chunk> previous, std::size_t offset,
+                   std::size_t bytes_wanted)
+    : before{std::move(previous)}, start{offset}, capacity{bytes_wanted},
+      bytes{std::make_unique_for_overwrite<char[]>(bytes_wanted)} {}
 
-  std::string bytes;
+  std::shared_ptr<const transcript_chunk> before;
+  std::size_t start;  ///< offset of its first byte in the conversation
+  std::size_t capacity;
+  std::unique_ptr<char[]> bytes;
   std::atomic<std::size_t> used{0};
 };
+
+std::vector<std::string_view> transcript_view::pieces() const {
+  std::vector<std::string_view> out;
+  auto end = size;
+  for (auto* c = last.get(); c != nullptr; c = c->before.get()) {
+    if (end > c->start)
+      out.emplace_back(c->bytes.get(), end - c->start);
+    end = std::min(end, c->start);
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+std::string transcript_view::text() const {
+  std::string out;
+  out.reserve(size);
+  for (auto piece : pieces())
+    out += piece;
+  return out;
+}
 
 transcript::transcript(message_encoder encode) : encode_{encode} {}
 
@@ -43,35 +69,37 @@ void transcript::append(const chat_message& message) {
     scratch = {};
 }
 
-transcript_view transcript::view() const {
-  if (!block_)
-    return {};
-  return {std::shared_ptr<const std::string>{block_, &block_->bytes}, bytes()};
+void transcript::append_encoded(std::string_view messages) {
+  write(ends_.empty() ? std::string{messages} : "," + std::string{messages});
 }
 
-std::string_view transcript::message(std::size_t i) const {
-  std::size_t from = i == 0 ? 0 : ends_[i - 1] + std::size_t{1}; // past the comma
-  return std::string_view{block_->bytes}.substr(from, ends_[i] - from);
+std::string transcript::message(std::size_t i) const {
+  std::size_t from = i == 0 ? 0 : ends_[i - 1] + std::size_t{1};  // past the comma
+  return view().text().substr(from, ends_[i] - from);
 }
 
 void transcript::write(std::string_view piece) {
-  auto had = bytes();
-  if (!block_ || !claim(piece.size())) {
-    auto larger = std::make_shared<block>(had + std::max(piece.size(), had / 2));
-    if (block_)
-      std::memcpy(larger->bytes.data(), block_->bytes.data(), had);
-    larger->used = had + piece.size();
-    block_ = std::move(larger);
-  }
-  std::memcpy(block_->bytes.data() + had, piece.data(), piece.size());
-  ends_.push_back(static_cast<std::uint32_t>(had + piece.size()));
-}
-
-/// Takes the bytes behind our own end, unless the block lacks them or another copy has them.
-bool transcript::claim(std::size_t bytes_wanted) const {
   auto end = bytes();
-  return bytes_wanted <= block_->bytes.size() - end
-         && block_->used.compare_exchange_strong(end, end + bytes_wanted);
+  auto whole = end + piece.size();
+  if (last_) {
+    // The rest of the last chunk, unless another copy has written there.
+    auto mine = end - last_->start;
+    auto fits = std::min(piece.size(), last_->capacity - mine);
+    if (fits > 0 && last_->used.compare_exchange_strong(mine, mine + fits)) {
+      std::memcpy(last_->bytes.get() + (end - last_->start), piece.data(), fits);
+      end += fits;
+      piece.remove_prefix(fits);
+    }
+  }
+  if (!piece.empty()) {
+    // The first message is the system prompt, which copies share: it gets a chunk of its size.
+    auto room = end == 0 ? piece.size()
+                         : std::max(piece.size(), std::clamp<std::size_t>(end / 8, 1024, 1u << 20));
+    last_ = std::make_shared<transcript_chunk>(last_, end, room);
+    std::memcpy(last_->bytes.get(), piece.data(), piece.size());
+    last_->used = piece.size();
+  }
+  ends_.push_back(static_cast<std::uint32_t>(whole));
 }
 
-} // namespace troupe
+}  // namespace troupe

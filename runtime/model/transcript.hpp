@@ -36,20 +36,24 @@ struct chat_message {
 /// Appends one encoded message to `out`. A codec's function; no state.
 using message_encoder = void (*)(std::string& out, const chat_message& message);
 
+struct transcript_chunk;
+
 /// The encoded messages, comma-separated, without the enclosing brackets. Cheap to copy; stays
 /// valid and unchanged while the transcript goes on, on any thread.
 struct transcript_view {
-  std::shared_ptr<const std::string> storage;
-  std::size_t size = 0; ///< bytes of *storage that belong to the view
+  std::shared_ptr<const transcript_chunk> last;
+  std::size_t size = 0;  ///< bytes
 
-  [[nodiscard]] std::string_view text() const {
-    return storage ? std::string_view{*storage}.substr(0, size) : std::string_view{};
-  }
+  /// The bytes in order, as they lie; valid as long as the view or a copy of it lives.
+  [[nodiscard]] std::vector<std::string_view> pieces() const;
+
+  /// All of it in one piece: a copy.
+  [[nodiscard]] std::string text() const;
 };
 
-/// An append-only conversation in its wire form. Value; copies share the bytes until they part.
-/// Appending writes behind what views and copies can see, so it copies the conversation only when
-/// its block is full (then half as large again) or when another copy has already written there.
+/// An append-only conversation in its wire form. Value; copies share the bytes until they part, and
+/// after that what they had in common: runs of one agent share its system prompt.
+/// The bytes lie in a chain of chunks that never move: nothing is copied as it grows.
 /// Units   bytes of UTF-8; at most 4 GiB.
 class transcript {
 public:
@@ -57,23 +61,23 @@ public:
 
   void append(const chat_message& message);
 
-  [[nodiscard]] transcript_view view() const;
+  /// Appends messages that are encoded already, as one: comma-separated, not empty.
+  void append_encoded(std::string_view messages);
 
-  /// The wire form of message `i`, which must be below size(). Valid until the next append.
-  [[nodiscard]] std::string_view message(std::size_t i) const;
+  [[nodiscard]] transcript_view view() const { return {last_, bytes()}; }
+
+  /// The wire form of message `i`, which must be below size(). A copy.
+  [[nodiscard]] std::string message(std::size_t i) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
 
 private:
-  struct block;
-
   void write(std::string_view piece);
-  [[nodiscard]] bool claim(std::size_t bytes) const;
 
   message_encoder encode_;
-  std::shared_ptr<block> block_;
-  std::vector<std::uint32_t> ends_; ///< offset past each message
+  std::shared_ptr<transcript_chunk> last_;
+  std::vector<std::uint32_t> ends_;  ///< offset past each message
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -38,7 +38,7 @@ struct http_request {
   url to{};             ///< scheme, host, port of the peer
   std::string target{}; ///< path and query as sent
   header_fields headers{};
-  std::vector<std::shared_ptr<const std::string>> owners{}; ///< keeps shared pieces alive
+  std::vector<std::shared_ptr<const void>> owners{}; ///< keeps shared pieces alive
   std::vector<std::string_view> body{};                     ///< views into `owners`
 };
 

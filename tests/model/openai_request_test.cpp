@@ -18,7 +18,7 @@ std::string body_of(const model_settings& settings, const transcript& messages) 
   request.settings = std::make_shared<model_settings>(settings);
   request.messages = messages.view();
   auto e = openai_codec().encode(request);
-  auto body = e.head + std::string{e.messages.text()} + e.tail;
+  auto body = e.head + e.messages.text() + e.tail;
   CHECK(body.size() == e.bytes());
   return body;
 }
@@ -135,7 +135,7 @@ TEST_CASE("the messages of a request are the transcript's own bytes", "[openai]"
   model_request request;
   request.settings = std::make_shared<model_settings>();
   request.messages = t.view();
-  CHECK(openai_codec().encode(request).messages.text().data() == t.view().text().data());
+  CHECK(openai_codec().encode(request).messages.pieces()[0].data() == t.view().pieces()[0].data());
 }
 
 TEST_CASE("the key travels as a bearer token, without the newline of its file", "[openai]") {

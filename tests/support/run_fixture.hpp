@@ -51,6 +51,7 @@ struct run_fixture : actor_fixture {
     auto c = std::make_shared<agent_context>();
     c->agent = prepare(std::move(options_));
     c->encode = model->encoder();
+    c->start = code_agent::start_of(*c->agent, c->encode);
     c->tools = tools;
     c->model = model_at;
     c->executor = pool_at;
