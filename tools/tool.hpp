@@ -41,8 +41,8 @@ public:
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
 
   /// Checks `arguments` (an object, or null for none) against the tool's schema, fills in defaults
-  /// (also for null), and calls it. Unknown names are refused unless the schema allows additional
-  /// properties. Never throws. Thread-safe.
+  /// (for null too, where that is no value of its own), and calls it. Unknown names are refused
+  /// unless the schema allows additional properties. Never throws. Thread-safe.
   /// Errors  not_found (lists the names), invalid_argument (says what to change), or the tool's.
   [[nodiscard]] result<json> call(std::string_view name, const json& arguments,
                                   const tool_context& context) const;

@@ -103,13 +103,24 @@ std::string wrong_names(const tool_spec& spec, const json& schema, const json& a
   return out.empty() ? out : out + "\nThe call is " + parameter_list(spec);
 }
 
+/// True when the tool's author made null a value of its own.
+bool means_null(const ordered_json& property) {
+  if (!property.contains("type"))
+    return true;
+  auto& type = property["type"];
+  return type == "any" || type == "null" || property.value("nullable", ordered_json{}) == true
+         || (type.is_array() && std::find(type.begin(), type.end(), "null") != type.end());
+}
+
 /// Fills in what was left out, or given as null where only the default explains it.
-void with_defaults(const json& schema, json& arguments) {
-  for (auto& [name, property] : schema["properties"].items()) {
+void with_defaults(const tool_spec& spec, json& arguments) {
+  if (!spec.parameters.contains("properties"))
+    return;
+  for (auto& [name, property] : spec.parameters["properties"].items()) {
     if (!property.is_object() || !property.contains("default"))
       continue;
-    if (!arguments.contains(name) || arguments[name].is_null())
-      arguments[name] = property["default"];
+    if (!arguments.contains(name) || (arguments[name].is_null() && !means_null(property)))
+      arguments[name] = json(property["default"]);
   }
 }
 
@@ -164,7 +175,7 @@ result<json> tool_set::call(std::string_view name, const json& arguments,
     return fail(errc::invalid_argument, std::string{name} + ": wrong arguments" + wrong);
   if (auto ok = e.schema.check(filled); !ok)
     return fail(errc::invalid_argument, std::string{name} + ": " + ok.error().detail);
-  with_defaults(e.parameters, filled);
+  with_defaults(e.definition.spec, filled);
   try {
     return e.definition.call(filled, context);
   } catch (const std::exception& x) {

@@ -131,6 +131,10 @@ TEST_CASE("what is left out or null takes its default", "[tools]") {
   CHECK(*tools.call("f", {{"x", nullptr}}, {}) == json{{"x", 7}});
   CHECK(*tools.call("f", {{"x", 1}}, {}) == json{{"x", 1}});
   CHECK(*tools.call("f", nullptr, {}) == json{{"x", 7}});
+  auto nullable =
+    with(echo("f", R"({"properties":{"x":{"type":["integer","null"],"default":7}}})"));
+  CHECK(*nullable.call("f", {{"x", nullptr}}, {}) == json{{"x", nullptr}});
+  CHECK(*nullable.call("f", json::object(), {}) == json{{"x", 7}});
 }
 
 TEST_CASE("additional properties are taken when the schema says so", "[tools]") {
