@@ -658,6 +658,7 @@ snippet_outcome jail_session::killed_outcome(const verdict& v) {
   o.reason = v.reason;
   auto total = to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime);
   o.usage.cpu = std::max(micros{0}, total - cpu_before_);
+  cpu_before_ = std::max(cpu_before_, total);
   o.usage.max_rss_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
   return o;
 }

@@ -208,8 +208,8 @@ void zygote_client::on_message() {
 
 void zygote_client::on_hello(std::string_view text) {
   if (!text.starts_with("ok\n")) {
-    fail_all({errc::unavailable,
-              "the jail cannot be set up here: " + std::string{line_value(text, "reason")}});
+    process_->said = line_value(text, "reason");
+    fail_all({errc::unavailable, "the jail cannot be set up here: " + process_->said});
     return;
   }
   process_->ready = true;
@@ -244,11 +244,21 @@ void zygote_client::send_open_requests() {
   for (auto& r : requests_) {
     if (r.sent)
       continue;
-    if (!send_one(r))
-      return;  // its queue is full: the next reply makes room
-    r.sent = true;
     ++r.attempts;
+    r.sent = send_one(r);
+    if (r.sent)
+      continue;
+    if (errno != EAGAIN)
+      fail_one(r.message.id, system_error("send to the zygote"));
+    return;  // when its queue is full, the next reply makes room
   }
+}
+
+void zygote_client::fail_one(std::uint32_t id, error why) {
+  auto it = std::ranges::find_if(requests_, [id](const request& r) { return r.message.id == id; });
+  auto done = std::move(it->done);
+  requests_.erase(it);
+  done(fail(std::move(why)));
 }
 
 bool zygote_client::send_one(const request& r) {

@@ -72,6 +72,7 @@ private:
   void send_open_requests();
   bool send_one(const request& r);
   void on_exit();
+  void fail_one(std::uint32_t id, error why);
   void fail_all(const error& why);
 
   reactor& io_;

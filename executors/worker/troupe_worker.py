@@ -38,6 +38,7 @@ class Worker:
         self.main = types.ModuleType("__main__")
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
+        sys.path.append(WORK)  # last: a file there never hides the library's
         self.handlers = {"init": self._init, "put": self._put, "run": self._run}
 
     def serve(self):

@@ -221,12 +221,17 @@ TEST_CASE("files of the spec are in the work directory before the first snippet"
   sandbox_spec spec;
   std::string big(1'500'000, 'x');
   big[700'000] = '\0';
-  spec.files = {{"data.csv", "a,b\n1,2\n"}, {"deep/er/big.bin", big}, {"empty", ""}};
+  spec.files = {{"data.csv", "a,b\n1,2\n"},
+                {"deep/er/big.bin", big},
+                {"empty", ""},
+                {"helper.py", "x = 9"},
+                {"json.py", "x"}};
   auto s = fx.open(spec);
   CHECK(tagged(fx.run(*s, "open('data.csv').read()")) == R"("a,b\n1,2\n")");
   CHECK(tagged(fx.run(*s, "b = open('/work/deep/er/big.bin', 'rb').read()\n[len(b), b[700000], "
                           "len(open('empty').read())]"))
         == "[1500000,0,0]");
+  CHECK(tagged(fx.run(*s, "import helper, json\n[helper.x, json.loads('1')]")) == "[9,1]");
 }
 
 TEST_CASE("a file outside the work directory is refused", "[jail]") {
