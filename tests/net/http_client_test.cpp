@@ -20,8 +20,9 @@ TEST_CASE("a request arrives whole and its answer comes back whole", "[http]") {
   r.target = "/v1/chat?x=1";
   r.headers = {{"X-Key", "a b"}, {"content-length", "999"}};
   for (auto* piece : {"one, ", "", "two, ", "three"}) {
-    r.owners.push_back(std::make_shared<const std::string>(piece));
-    r.body.emplace_back(*r.owners.back());
+    auto owned = std::make_shared<const std::string>(piece);
+    r.body.emplace_back(*owned);
+    r.owners.push_back(std::move(owned));
   }
   auto response = good(fetch(client, r));
   CHECK(response.status == 200);

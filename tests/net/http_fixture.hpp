@@ -33,8 +33,9 @@ inline http_request post(url to, std::string body = "{}", std::string target = "
   http_request r;
   r.to = std::move(to);
   r.target = std::move(target);
-  r.owners.push_back(std::make_shared<const std::string>(std::move(body)));
-  r.body.emplace_back(*r.owners.back());
+  auto owned = std::make_shared<const std::string>(std::move(body));
+  r.body.emplace_back(*owned);
+  r.owners.push_back(std::move(owned));
   return r;
 }
 
