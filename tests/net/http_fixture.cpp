@@ -79,6 +79,17 @@ http_response good(const answer& a) {
   return *a;
 }
 
+http_failure time_out(http_client& client, const url& to, std::string_view phase) {
+  for (millis span{40};; span *= 2) {
+    auto before = steady_clock::now();
+    auto f = failed(fetch(client, post(to), soon(span)));
+    CHECK(f.what.code == errc::timeout);
+    CHECK(steady_clock::now() - before >= span);
+    if (f.what.detail.find(phase) != std::string::npos || span > patience / 8)
+      return f;
+  }
+}
+
 raw_server::peer::~peer() {
   ::close(fd_);
 }

@@ -159,6 +159,10 @@ std::string header(const http_response& r, std::string_view name);
 http_failure failed(const answer& a);
 http_response good(const answer& a);
 
+/// Lets calls run into their deadline, a longer one each time, until one came as far as `phase`: a
+/// loaded machine may be slower than any short deadline. Returns the last failure.
+http_failure time_out(http_client& client, const url& to, std::string_view phase);
+
 /// A directory that goes with its owner.
 class temp_dir {
 public:
