@@ -1,5 +1,5 @@
 find_package(Threads REQUIRED)
-find_package(OpenSSL REQUIRED)  # before CAF: CAF::openssl names OpenSSL::SSL but does not look for it
+find_package(OpenSSL REQUIRED)
 find_package(CAF REQUIRED COMPONENTS core)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(Boost 1.81 REQUIRED)

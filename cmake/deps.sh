@@ -109,7 +109,8 @@ build_caf() {
     -DCMAKE_CXX_STANDARD=20 -DCMAKE_INSTALL_PREFIX="$into" -DCMAKE_INSTALL_LIBDIR=lib \
     -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=4 -DCAF_ENABLE_TESTING=OFF \
-    -DCAF_ENABLE_EXAMPLES=OFF -DCAF_ENABLE_TOOLS=OFF "$@" >"$work/caf.log" 2>&1 &&
+    -DCAF_ENABLE_EXAMPLES=OFF -DCAF_ENABLE_TOOLS=OFF -DCAF_ENABLE_IO_MODULE=OFF \
+    -DCAF_ENABLE_OPENSSL_MODULE=OFF "$@" >"$work/caf.log" 2>&1 &&
     nice cmake --build "$work/caf/build" >>"$work/caf.log" 2>&1 &&
     cmake --install "$work/caf/build" >>"$work/caf.log" 2>&1 ||
     { tail -n 20 "$work/caf.log" >&2; die "CAF did not build"; }
