@@ -459,7 +459,8 @@ void jail_session::complete() {
     o.reason = r.interrupt_reason;
   }
   // The worker's own statement, held to what the machine could have done.
-  auto most = wall * std::max(1u, std::thread::hardware_concurrency());
+  static const auto cores = std::max(1u, std::thread::hardware_concurrency());  // reads a file
+  auto most = wall * cores;
   o.usage.cpu = std::clamp(r.reply->cpu - cpu_before_, micros{0}, std::max(most, micros{0}));
   cpu_before_ = std::max(cpu_before_, r.reply->cpu);
   o.usage.max_rss_bytes = r.reply->max_rss_bytes;

@@ -8,6 +8,7 @@ A KeyboardInterrupt may strike the main thread between any two bytecodes. Inside
 held back (`Interrupts.held`) except where the thread only waits, so no frame is lost half read.
 """
 
+import _signal
 import _thread
 import json
 import os
@@ -16,7 +17,9 @@ import signal
 import threading
 
 FD = 3
-_READ = 256 << 10
+# Made once: json.dumps makes an encoder for every call.
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_READ = 32 << 10  # more than that and malloc maps and unmaps pages for every read
 
 
 class ToolError(RuntimeError):
@@ -37,7 +40,9 @@ class Interrupts:
         self.pending = False
 
     def install(self):
-        signal.signal(signal.SIGINT, self._on_signal)
+        # Before each snippet, as one before it may have set its own. The C function: signal.signal
+        # makes enums of its result, which takes longer than a small snippet.
+        _signal.signal(signal.SIGINT, self._on_signal)
 
     def _on_signal(self, _signum, _frame):
         if not self.armed:
@@ -150,7 +155,7 @@ class Bridge:
 
     def pack(self, frame):
         """The frame's bytes. Raises FrameTooLarge."""
-        data = json.dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        data = _to_json(frame)
         data = data.encode("utf-8", "replace")
         if len(data) > self.max_frame:
             raise FrameTooLarge(f"{len(data)} bytes, more than the {self.max_frame} allowed")

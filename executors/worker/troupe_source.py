@@ -88,9 +88,9 @@ def remember(filename, code):
 
 
 def compile_snippet(tree, filename):
-    """(code of the statements, code of the last expression or None)."""
+    """(code of the statements or None, code of the last expression or None)."""
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)
-    body = compile(tree, filename, "exec", dont_inherit=True)
+    body = compile(tree, filename, "exec", dont_inherit=True) if tree.body or not last else None
     return body, last and compile(last, filename, "eval", dont_inherit=True)

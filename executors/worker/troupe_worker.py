@@ -130,7 +130,8 @@ class Worker:
         finally:
             troupe_source.remember(filename, code)
         for name in self.ending_tools:
-            troupe_source.protect(tree, name)
+            if name in code:
+                troupe_source.protect(tree, name)
         return tree
 
     def _execute(self, tree, filename):
@@ -138,7 +139,8 @@ class Worker:
         names = self.main.__dict__
         for name in self.ending_tools:
             names[name] = self.tools[name]
-        exec(body, names)
+        if body is not None:
+            exec(body, names)
         if last is None:
             return {"end": "ok"}
         value = eval(last, names)
@@ -208,7 +210,8 @@ def warm_up():
             troupe_source.protect(tree, "final_answer")
             body, last = troupe_source.compile_snippet(tree, filename)
             names = {}
-            exec(body, names)
+            if body is not None:
+                exec(body, names)
             json.loads(json.dumps(troupe_values.encode(eval(last, names)), ensure_ascii=False))
         except ZeroDivisionError as e:
             troupe_report.describe(e, filename)

@@ -210,6 +210,27 @@ public:
     return p.get_future().get();
   }
 
+  /// Times `n` snippets, each sent from the end of the one before: the executor's own round trip,
+  /// without the wake-up of another thread.
+  result<void> chain(sandbox& box, int n, std::vector<double>& times) {
+    std::promise<result<void>> over;
+    std::function<void(int)> next = [&](int left) {
+      if (left == 0) {
+        over.set_value({});
+        return;
+      }
+      auto sent = steady_clock::now();
+      auto ran = box.run({"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](snippet_outcome) {
+        times.push_back(std::chrono::duration<double, std::micro>(steady_clock::now() - sent).count());
+        next(left - 1);
+      });
+      if (!ran)
+        over.set_value(fail(ran.error()));
+    };
+    io_.post([&] { next(n); });
+    return over.get_future().get();
+  }
+
   close_report close(sandbox& box) {
     std::promise<close_report> p;
     box.close([&](close_report r) { p.set_value(std::move(r)); });
@@ -240,12 +261,8 @@ result<void> one_life(blocking_jail& jail, jail_times& times, int round_trips) {
   if (auto r = jail.run(**box, "1+1"); !r || r->end != snippet_end::ok)
     return fail(r ? error{errc::internal, "1+1: " + r->reason} : r.error());
   times.first.push_back(since_us(from));
-  for (int i = 0; i < round_trips; ++i) {
-    auto sent = steady_clock::now();
-    if (auto r = jail.run(**box, "1+1"); !r)
-      return fail(r.error());
-    times.later.push_back(since_us(sent));
-  }
+  if (auto r = jail.chain(**box, round_trips, times.later); !r)
+    return r;
   from = steady_clock::now();
   auto report = jail.close(**box);
   times.gone.push_back(since_us(from));
