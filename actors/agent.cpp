@@ -37,21 +37,24 @@ public:
       [this](const stop&) { apply(cancel_requested{"troupe is stopping"}); },
       [this](const run_deadline&) { apply(deadline_passed{}); },
       [this](tool_wanted& x) { on_tool_wanted(std::move(x)); },
-      [this](const output_seen& x) { publish("output", json{{"text", x.bytes}}); },
+      [this](const output_seen& x) {
+        publish("output", json{{"text", x.bytes}});
+      },
     };
   }
 
   static inline const char* name = "agent";
 
 private:
-  // --- events in, commands out --------------------------------------------------------------------
+  // --- events in, commands out
+  // --------------------------------------------------------------------
 
   void on_start(run_started input) {
     started_ = context_->clock->now();
     apply(std::move(input));
     if (auto until = machine_.deadline(); until != never)
-      deadline_timer_ = glue::send_after(*context_->clock, self_, until - context_->clock->now(),
-                                         run_deadline{});
+      deadline_timer_ =
+        glue::send_after(*context_->clock, self_, until - context_->clock->now(), run_deadline{});
   }
 
   /// One event at a time: the next waits until what this one says is durable.
@@ -106,7 +109,8 @@ private:
                c);
   }
 
-  // --- the model ----------------------------------------------------------------------------------
+  // --- the model
+  // ----------------------------------------------------------------------------------
 
   void ask(model_request request, std::uint32_t tries = 0) {
     ++effect_;
@@ -133,8 +137,8 @@ private:
   /// The client has crashed or is being restarted: its supervisor decides, we ask again.
   void ask_later(model_request request, std::uint32_t tries, const std::string& why) {
     if (tries >= ask_again_limit) {
-      on_model_answer(
-        {tl::unexpected(model_failure{failure_class::connect, "the model client is gone: " + why, {}, 0})});
+      on_model_answer({tl::unexpected(
+        model_failure{failure_class::connect, "the model client is gone: " + why, {}, 0})});
       return;
     }
     auto mine = ++effect_;
@@ -157,7 +161,8 @@ private:
     apply(model_replied{std::move(*x.outcome)});
   }
 
-  // --- the sandbox --------------------------------------------------------------------------------
+  // --- the sandbox
+  // --------------------------------------------------------------------------------
 
   void run(snippet code) {
     ++effect_;
@@ -238,7 +243,8 @@ private:
     apply(snippet_done{std::move(o)});
   }
 
-  // --- tools called from code ---------------------------------------------------------------------
+  // --- tools called from code
+  // ---------------------------------------------------------------------
 
   void on_tool_wanted(tool_wanted x) {
     if (machine_.finished())
@@ -246,7 +252,8 @@ private:
     ++tool_calls_;
     auto keep = keeper();
     keep.add("tool_requested", [&] {
-      return json{{"call", x.call.id.value}, {"tool", x.call.tool}, {"arguments", x.call.arguments}};
+      return json{
+        {"call", x.call.id.value}, {"tool", x.call.tool}, {"arguments", x.call.arguments}};
     });
     commit(std::move(keep.entry), [this, x = std::move(x)]() mutable { call_tool(std::move(x)); });
   }
@@ -257,12 +264,14 @@ private:
                   ? caf::actor{}
                   : context_->tool_hosts[next_host_++ % context_->tool_hosts.size()]->get();
     tool_context how{run_.run, id, machine_.deadline()};
-    self_->request(host, caf::infinite,
-                   tool_call{context_->tools, x.call.tool, std::move(x.call.arguments), how})
-      .then([this, box = x.sandbox](tool_answer& answer) { on_tool_answer(box, std::move(answer)); },
-            [this, box = x.sandbox, id](const caf::error& e) {
-              on_tool_answer(box, {id, fail(glue::from_caf(e))});
-            });
+    self_
+      ->request(host, caf::infinite,
+                tool_call{context_->tools, x.call.tool, std::move(x.call.arguments), how})
+      .then(
+        [this, box = x.sandbox](tool_answer& answer) { on_tool_answer(box, std::move(answer)); },
+        [this, box = x.sandbox, id](const caf::error& e) {
+          on_tool_answer(box, {id, fail(glue::from_caf(e))});
+        });
   }
 
   void on_tool_answer(const caf::actor& box, tool_answer answer) {
@@ -279,7 +288,8 @@ private:
     commit(std::move(keep.entry), [box, answer = std::move(answer)] { glue::post(box, answer); });
   }
 
-  // --- the end ------------------------------------------------------------------------------------
+  // --- the end
+  // ------------------------------------------------------------------------------------
 
   void abandon_effects() {
     ++effect_;
@@ -308,7 +318,8 @@ private:
     self_->quit();
   }
 
-  // --- what is kept and shown ---------------------------------------------------------------------
+  // --- what is kept and shown
+  // ---------------------------------------------------------------------
 
   /// Collects events for one commit. The JSON is only made when somebody wants it.
   struct collector {
@@ -323,8 +334,8 @@ private:
       json payload = make();
       agent.publish(kind, payload);
       if (agent.context_->journal)
-        entry->events.push_back({agent.run_.run, ++agent.seq_, wall_micros(), std::move(kind),
-                                 dump_json(payload)});
+        entry->events.push_back(
+          {agent.run_.run, ++agent.seq_, wall_micros(), std::move(kind), dump_json(payload)});
     }
   };
 

@@ -171,7 +171,8 @@ private:
     over(run);
   }
 
-  // --- crashes ------------------------------------------------------------------------------------
+  // --- crashes
+  // ------------------------------------------------------------------------------------
 
   void on_child_ended(const child_ended& x) {
     if (x.how.normal)
@@ -196,12 +197,13 @@ private:
     run_finished dead;
     dead.run = run;
     dead.end.end = run_end::error;
-    dead.end.error = "quarantined: this sample crashed its agent "
-                     + std::to_string(crashes_[key]) + " times, last: " + why;
+    dead.end.error = "quarantined: this sample crashed its agent " + std::to_string(crashes_[key])
+                     + " times, last: " + why;
     write(run, make_result(it->second, dead));
   }
 
-  // --- the end ------------------------------------------------------------------------------------
+  // --- the end
+  // ------------------------------------------------------------------------------------
 
   void wind_down(batch_end how) {
     if (!winding_down_)
@@ -261,10 +263,14 @@ private:
 
 std::string_view to_string(batch_end end) noexcept {
   switch (end) {
-    case batch_end::completed: return "completed";
-    case batch_end::stopped: return "stopped";
-    case batch_end::cancelled: return "cancelled";
-    case batch_end::journal_failed: return "journal_failed";
+  case batch_end::completed:
+    return "completed";
+  case batch_end::stopped:
+    return "stopped";
+  case batch_end::cancelled:
+    return "cancelled";
+  case batch_end::journal_failed:
+    return "journal_failed";
   }
   return "?";
 }

@@ -21,10 +21,10 @@ struct batch_item {
 };
 
 enum class batch_end : std::uint8_t {
-  completed,       ///< every item has a result
-  stopped,         ///< no new samples were taken, the running ones have results
-  cancelled,       ///< the running ones were cancelled; they have no result
-  journal_failed   ///< what happens could not be written any more
+  completed,      ///< every item has a result
+  stopped,        ///< no new samples were taken, the running ones have results
+  cancelled,      ///< the running ones were cancelled; they have no result
+  journal_failed  ///< what happens could not be written any more
 };
 
 [[nodiscard]] std::string_view to_string(batch_end end) noexcept;

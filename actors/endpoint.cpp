@@ -8,12 +8,17 @@ namespace {
 
 failure_class class_of(errc code) {
   switch (code) {
-    case errc::timeout: return failure_class::timeout;
-    case errc::unavailable: return failure_class::connect;
-    case errc::cancelled: return failure_class::cancelled;
-    case errc::corrupt:
-    case errc::over_budget: return failure_class::bad_reply;
-    default: return failure_class::unknown;
+  case errc::timeout:
+    return failure_class::timeout;
+  case errc::unavailable:
+    return failure_class::connect;
+  case errc::cancelled:
+    return failure_class::cancelled;
+  case errc::corrupt:
+  case errc::over_budget:
+    return failure_class::bad_reply;
+  default:
+    return failure_class::unknown;
   }
 }
 
@@ -30,10 +35,9 @@ public:
   }
 
   ticket ask(const model_request& request, time_point deadline, done_fn done) override {
-    return client_.send(make_request(request), deadline,
-                        [this, done = std::move(done)](auto response) {
-                          done(read(std::move(response)));
-                        });
+    return client_.send(
+      make_request(request), deadline,
+      [this, done = std::move(done)](auto response) { done(read(std::move(response))); });
   }
 
   void cancel(ticket which) override { client_.cancel(which); }
@@ -87,8 +91,8 @@ public:
     }
     if (clock_.now() + drawn.latency > deadline) {
       drawn.latency = std::chrono::duration_cast<micros>(deadline - clock_.now());
-      drawn.reply = tl::unexpected(
-        model_failure{failure_class::timeout, "the mock model was slower than the deadline", {}, 1});
+      drawn.reply = tl::unexpected(model_failure{
+        failure_class::timeout, "the mock model was slower than the deadline", {}, 1});
     }
     return wait(std::move(drawn), std::move(done));
   }

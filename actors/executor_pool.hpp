@@ -12,9 +12,9 @@
 namespace troupe {
 
 struct executor_pool_options {
-  std::size_t max_sandboxes = 64;      ///< alive or being closed at once
-  std::size_t max_queue = 1'000'000;   ///< opens waiting for a place; more are rejected
-  bool live_output = false;            ///< owners get output_seen
+  std::size_t max_sandboxes = 64;     ///< alive or being closed at once
+  std::size_t max_queue = 1'000'000;  ///< opens waiting for a place; more are rejected
+  bool live_output = false;           ///< owners get output_seen
 };
 
 /// Counted across restarts of the actor; read from any thread.

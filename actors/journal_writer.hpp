@@ -11,8 +11,8 @@ namespace troupe {
 
 class journal_thread;
 
-/// Understands journal_append (reply: journal_durable, or the journal's error) and stop. Appends are
-/// committed in the order in which they arrive, many in one transaction. `thread` outlives it.
+/// Understands journal_append (reply: journal_durable, or the journal's error) and stop. Appends
+/// are committed in the order in which they arrive, many in one transaction. `thread` outlives it.
 [[nodiscard]] caf::actor spawn_journal_writer(caf::actor_system& sys, journal_thread& thread);
 
 }  // namespace troupe

@@ -24,12 +24,14 @@ namespace troupe {
 
 class address;
 
-// --- for every actor ------------------------------------------------------------------------------
+// --- for every actor
+// ------------------------------------------------------------------------------
 
 /// Finish what cannot be left half done, then quit. No reply; the sender watches for the end.
 struct stop {};
 
-// --- supervisor -----------------------------------------------------------------------------------
+// --- supervisor
+// -----------------------------------------------------------------------------------
 
 struct child_spec {
   std::string name;
@@ -75,7 +77,8 @@ struct stop_overdue {
   std::uint64_t generation = 0;
 };
 
-// --- model_client ---------------------------------------------------------------------------------
+// --- model_client
+// ---------------------------------------------------------------------------------
 
 /// Asks for one reply. Reply: model_answer, always; failures are inside it.
 struct model_ask {
@@ -101,7 +104,8 @@ struct attempt_due {
 };
 struct pause_over {};
 
-// --- tool_host ------------------------------------------------------------------------------------
+// --- tool_host
+// ------------------------------------------------------------------------------------
 
 /// Runs one native tool. Reply: tool_answer; the tool's errors are inside it.
 struct tool_call {
@@ -115,7 +119,8 @@ struct tool_answer {
   result<json> value;
 };
 
-// --- executor_pool and sandbox --------------------------------------------------------------------
+// --- executor_pool and sandbox
+// --------------------------------------------------------------------
 
 /// Asks an executor_pool for a sandbox that lives no longer than `owner`.
 /// Reply: sandbox_ready, or an error: over_budget (queue full), unavailable, timeout.
@@ -168,7 +173,8 @@ struct sandbox_gone {
 };
 struct owner_down {};
 
-// --- journal_writer -------------------------------------------------------------------------------
+// --- journal_writer
+// -------------------------------------------------------------------------------
 
 /// Appends to the journal. Reply: journal_durable once it is committed, or the journal's error.
 struct journal_append {
@@ -182,16 +188,18 @@ struct append_done {
   result<void> outcome;
 };
 
-// --- event_hub ------------------------------------------------------------------------------------
+// --- event_hub
+// ------------------------------------------------------------------------------------
 
 /// Adds a viewer. A sink that says false once is dropped, never waited for. No reply.
 struct subscribe {
   std::string name;
-  event_sink events;      ///< may be empty
-  progress_sink progress; ///< may be empty
+  event_sink events;       ///< may be empty
+  progress_sink progress;  ///< may be empty
 };
 
-// --- agent ----------------------------------------------------------------------------------------
+// --- agent
+// ----------------------------------------------------------------------------------------
 
 /// Starts the run. No reply: the end comes as run_finished to the agent's owner.
 struct run_start {
@@ -213,7 +221,8 @@ struct run_finished {
   std::string journal_error;  ///< not empty: what happened could not be written
 };
 
-// --- batch ----------------------------------------------------------------------------------------
+// --- batch
+// ----------------------------------------------------------------------------------------
 
 /// Take no new samples; the batch ends when the running ones have. No reply.
 struct batch_stop {};

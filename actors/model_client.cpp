@@ -60,7 +60,8 @@ private:
       promise.deliver(model_answer{tl::unexpected(model_failure{
         failure_class::unknown,
         "the model queue is full (" + std::to_string(options_.max_queue) + " calls waiting)",
-        {}, 0})});
+        {},
+        0})});
       return promise;
     }
     auto id = ++last_id_;
@@ -95,9 +96,10 @@ private:
 
   void start(std::uint64_t id, call& c, time_point now) {
     if (now >= c.request.deadline) {
-      settle(id, tl::unexpected(model_failure{failure_class::timeout,
-                                              "the deadline passed while the call was queued",
-                                              {}, c.attempt}));
+      settle(
+        id,
+        tl::unexpected(model_failure{
+          failure_class::timeout, "the deadline passed while the call was queued", {}, c.attempt}));
       return;
     }
     ++c.attempt;
@@ -143,8 +145,8 @@ private:
 
   /// The server's wait is meant for everybody who calls it.
   void hold_back(const model_failure& failure, time_point now) {
-    auto throttled = failure.kind == failure_class::rate_limited
-                     || failure.kind == failure_class::overloaded;
+    auto throttled =
+      failure.kind == failure_class::rate_limited || failure.kind == failure_class::overloaded;
     if (!throttled || !failure.retry_after)
       return;
     auto until = after(now, *failure.retry_after);
@@ -157,7 +159,8 @@ private:
   void give_up(std::uint64_t id, const call& c, model_failure failure, std::string_view why) {
     failure.attempts = c.attempt;
     if (c.attempt > 1)
-      failure.detail += " (" + std::to_string(c.attempt) + " tries; gave up: " + std::string{why} + ")";
+      failure.detail +=
+        " (" + std::to_string(c.attempt) + " tries; gave up: " + std::string{why} + ")";
     settle(id, tl::unexpected(std::move(failure)));
   }
 

@@ -13,9 +13,9 @@
 namespace troupe {
 
 struct model_client_options {
-  std::size_t max_in_flight = 64;      ///< tries open at once
-  std::size_t max_queue = 1'000'000;   ///< calls waiting for a place; more are rejected
-  millis attempt_timeout{600'000};     ///< of one try
+  std::size_t max_in_flight = 64;     ///< tries open at once
+  std::size_t max_queue = 1'000'000;  ///< calls waiting for a place; more are rejected
+  millis attempt_timeout{600'000};    ///< of one try
   retry_limits retry{};
   std::uint64_t seed = 1;
 };

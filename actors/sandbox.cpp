@@ -102,9 +102,8 @@ private:
     if (std::exchange(closing_, true))
       return;
     // The actor must live until the report is in: the callback holds a strong handle.
-    box_->close([me = caf::actor{self_}](close_report r) {
-      glue::post(me, sandbox_closed{std::move(r)});
-    });
+    box_->close(
+      [me = caf::actor{self_}](close_report r) { glue::post(me, sandbox_closed{std::move(r)}); });
   }
 
   void on_closed(close_report report) {

@@ -14,8 +14,8 @@ namespace {
 
 struct child {
   child_spec spec;
-  caf::actor handle;   ///< null while it is down
-  caf::actor notify;   ///< for children of start_child
+  caf::actor handle;  ///< null while it is down
+  caf::actor notify;  ///< for children of start_child
   std::uint64_t generation = 0;
   std::uint64_t order = 0;  ///< start order
   timer_id overdue = 0;     ///< while it is being stopped
@@ -42,7 +42,9 @@ public:
       [this](const child_down& x) { on_down(x); },
       [this](const restart_due& x) { on_restart_due(x); },
       [this](const stop_overdue& x) { on_overdue(x); },
-      [this](const stop&) { end(glue::to_caf({errc::cancelled, "stopped"}), true); },
+      [this](const stop&) {
+        end(glue::to_caf({errc::cancelled, "stopped"}), true);
+      },
     };
   }
 
@@ -94,8 +96,8 @@ private:
       report(c.spec.name, "", "started");
     glue::watch(self_, c.handle, [child_name = c.spec.name, generation](const caf::error& why) {
       auto normal = glue::is_normal_exit(why);
-      return child_down{child_name, generation,
-                        {normal, normal ? "normal" : glue::from_caf(why).detail}};
+      return child_down{
+        child_name, generation, {normal, normal ? "normal" : glue::from_caf(why).detail}};
     });
   }
 
@@ -191,8 +193,8 @@ private:
   void ask_to_stop(child& c) {
     glue::post(c.handle, stop{});
     if (c.spec.shutdown >= millis{0})
-      c.overdue = glue::send_after(clock_, self_, c.spec.shutdown,
-                                   stop_overdue{c.spec.name, c.generation});
+      c.overdue =
+        glue::send_after(clock_, self_, c.spec.shutdown, stop_overdue{c.spec.name, c.generation});
   }
 
   void on_overdue(const stop_overdue& x) {

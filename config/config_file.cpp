@@ -100,7 +100,7 @@ result<std::string> read_file(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>{in}, {}};
 }
 
-} // namespace
+}  // namespace
 
 result<std::vector<option_input>> parse_config(std::string_view text, const std::string& name) {
   if (!is_utf8(text))
@@ -129,4 +129,4 @@ result<std::vector<option_input>> read_config(const std::string& path) {
   return parse_config(*text, name);
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -107,7 +107,7 @@ result<std::string> choose_key(const provider_spec& p, const model_options& opti
   return std::string{};
 }
 
-} // namespace
+}  // namespace
 
 const std::vector<provider_spec>& providers() {
   static const std::vector<provider_spec> all{
@@ -177,4 +177,4 @@ result<model_target> parse_model_name(const model_options& options, const env_lo
   return target;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -13,11 +13,11 @@ namespace troupe {
 /// Source  each provider's own documentation for base URLs and variable names.
 struct provider_spec {
   std::string_view name;
-  std::string_view base_url;                   ///< without a trailing slash; empty: has none
-  std::vector<std::string_view> url_variables; ///< the first one set wins
-  std::vector<std::string_view> key_variables; ///< the first one set wins
-  bool needs_key = false;                      ///< at its own base URL
-  std::string_view refusal;                    ///< why it cannot be used yet; empty: it can
+  std::string_view base_url;                    ///< without a trailing slash; empty: has none
+  std::vector<std::string_view> url_variables;  ///< the first one set wins
+  std::vector<std::string_view> key_variables;  ///< the first one set wins
+  bool needs_key = false;                       ///< at its own base URL
+  std::string_view refusal;                     ///< why it cannot be used yet; empty: it can
 };
 
 [[nodiscard]] const std::vector<provider_spec>& providers();
@@ -25,9 +25,9 @@ struct provider_spec {
 /// Where the calls of a model go.
 struct model_target {
   std::string provider;
-  std::string model;        ///< the provider's own name; for mock: path of the script
-  std::string base_url;     ///< http, https or unix, without a trailing slash; empty for mock
-  std::string key_variable; ///< holds the key and is set; empty: calls go without a key
+  std::string model;         ///< the provider's own name; for mock: path of the script
+  std::string base_url;      ///< http, https or unix, without a trailing slash; empty for mock
+  std::string key_variable;  ///< holds the key and is set; empty: calls go without a key
 
   bool operator==(const model_target&) const = default;
 };
@@ -40,4 +40,4 @@ struct model_target {
 [[nodiscard]] result<model_target> parse_model_name(const model_options& options,
                                                     const env_lookup& env);
 
-} // namespace troupe
+}  // namespace troupe

@@ -167,7 +167,7 @@ result<option_value> parse_word(const option_spec& spec, const std::string& word
   }
 }
 
-} // namespace
+}  // namespace
 
 std::optional<millis> parse_duration(std::string_view text) {
   auto s = parse_quantity(text, time_units);
@@ -222,4 +222,4 @@ result<option_value> parse_option(const option_spec& spec, const std::vector<std
   return parse_word(spec, words.front());
 }
 
-} // namespace troupe
+}  // namespace troupe

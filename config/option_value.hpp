@@ -15,4 +15,4 @@ namespace troupe {
 /// "512MiB", "1GB", "1024": powers of 1024 with an i, of 1000 without.
 [[nodiscard]] std::optional<std::int64_t> parse_bytes(std::string_view text);
 
-} // namespace troupe
+}  // namespace troupe

@@ -130,7 +130,7 @@ std::string_view to_string(value_origin origin) {
   return names[static_cast<std::size_t>(origin)];
 }
 
-} // namespace
+}  // namespace
 
 result<settings> resolve(command for_command, const std::vector<option_input>& file,
                          const env_lookup& env, const std::vector<option_input>& flags) {
@@ -191,4 +191,4 @@ env_lookup process_environment() {
   };
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -21,28 +21,28 @@ namespace troupe {
 
 /// Which model, how it is reached, how it samples.
 struct model_options {
-  std::string model;       ///< provider/model; empty when not given
-  std::string base_url;    ///< empty: the provider's
-  std::string api_key_env; ///< variable that holds the key; empty: the provider's
+  std::string model;        ///< provider/model; empty when not given
+  std::string base_url;     ///< empty: the provider's
+  std::string api_key_env;  ///< variable that holds the key; empty: the provider's
   std::optional<double> temperature;
-  std::optional<std::uint32_t> max_tokens; ///< of one reply
+  std::optional<std::uint32_t> max_tokens;  ///< of one reply
   std::optional<std::int64_t> seed;
-  millis request_timeout{300'000};   ///< one request, from sent to the whole reply
-  std::uint32_t attempts = 6;        ///< requests for one reply, the first included
-  std::uint32_t max_connections = 0; ///< requests in flight; 0: as many as max_concurrency
+  millis request_timeout{300'000};    ///< one request, from sent to the whole reply
+  std::uint32_t attempts = 6;         ///< requests for one reply, the first included
+  std::uint32_t max_connections = 0;  ///< requests in flight; 0: as many as max_concurrency
 };
 
 /// What the agent is and when it stops.
 struct agent_settings {
   std::string kind = "code";
   std::string instructions;
-  std::vector<std::string> tools;   ///< built-in tools; final_answer is always there
-  std::vector<std::string> imports; ///< module names, "a.*", "*"
+  std::vector<std::string> tools;    ///< built-in tools; final_answer is always there
+  std::vector<std::string> imports;  ///< module names, "a.*", "*"
   std::uint32_t max_steps = 20;
-  millis run_time{0};             ///< whole run; 0: none
-  millis step_time{30'000};       ///< one snippet, soft
-  millis step_grace{5'000};       ///< from soft to hard
-  std::uint64_t token_budget = 0; ///< whole run; 0: none
+  millis run_time{0};              ///< whole run; 0: none
+  millis step_time{30'000};        ///< one snippet, soft
+  millis step_grace{5'000};        ///< from soft to hard
+  std::uint64_t token_budget = 0;  ///< whole run; 0: none
 };
 
 struct sandbox_options {
@@ -50,26 +50,26 @@ struct sandbox_options {
   std::string profile = "default";
   std::uint64_t memory_bytes = 1ull << 30;
   std::uint32_t processes = 64;
-  std::uint32_t max_sandboxes = 0; ///< open at once; 0: as many as max_concurrency
+  std::uint32_t max_sandboxes = 0;  ///< open at once; 0: as many as max_concurrency
 };
 
 /// What is special to a batch.
 struct batch_options {
-  std::string out;                    ///< journal; empty: named after the data set
-  std::uint32_t max_concurrency = 64; ///< runs at once
+  std::string out;                     ///< journal; empty: named after the data set
+  std::uint32_t max_concurrency = 64;  ///< runs at once
   std::uint32_t epochs = 1;
-  std::uint64_t limit = 0;                   ///< samples taken from the front; 0: all
-  std::string scorer;                        ///< exact, includes, regex, numeric; empty: none
-  double tolerance = 1e-6;                   ///< numeric: relative
-  bool ignore_case = false;                  ///< exact, includes, regex
-  std::map<std::string, std::string> fields; ///< our field -> the data set's
+  std::uint64_t limit = 0;                    ///< samples taken from the front; 0: all
+  std::string scorer;                         ///< exact, includes, regex, numeric; empty: none
+  double tolerance = 1e-6;                    ///< numeric: relative
+  bool ignore_case = false;                   ///< exact, includes, regex
+  std::map<std::string, std::string> fields;  ///< our field -> the data set's
   bool skip_bad_lines = false;
 };
 
 struct output_options {
   bool json = false;
   bool no_color = false;
-  bool quiet = false; ///< no progress
+  bool quiet = false;  ///< no progress
   std::string log_level = "warn";
 };
 
@@ -80,9 +80,9 @@ enum class value_origin : std::uint8_t { fallback, file, environment, flag };
 /// One option as it is in force.
 struct explained_option {
   std::string name;
-  std::string value; ///< in the accepted form; empty: not set
+  std::string value;  ///< in the accepted form; empty: not set
   value_origin origin = value_origin::fallback;
-  std::string where; ///< "default", "troupe.yaml, line 3", "TROUPE_MODEL", "--model"
+  std::string where;  ///< "default", "troupe.yaml, line 3", "TROUPE_MODEL", "--model"
 };
 
 /// All options of one command, checked.
@@ -92,7 +92,7 @@ struct settings {
   sandbox_options sandbox;
   batch_options batch;
   output_options output;
-  std::vector<explained_option> explained; ///< in the table's order, the command's options only
+  std::vector<explained_option> explained;  ///< in the table's order, the command's options only
 };
 
 /// `--explain`: one line per option, "name  value  (where)".
@@ -107,14 +107,14 @@ enum class command : std::uint8_t { run = 1, eval = 2 };
 
 enum class option_type : std::uint8_t {
   text,
-  whole, ///< integer
+  whole,  ///< integer
   real,
-  boolean,  ///< a flag without a word is true
-  duration, ///< "90", "90s", "1.5m", "250ms", "2h"; a bare number is seconds
-  bytes,    ///< "512MiB", "1GB", "1073741824"
-  choice,   ///< one of `choices`
-  list,     ///< repeated, or separated by commas
-  map       ///< "ours=theirs", repeated, or separated by commas
+  boolean,   ///< a flag without a word is true
+  duration,  ///< "90", "90s", "1.5m", "250ms", "2h"; a bare number is seconds
+  bytes,     ///< "512MiB", "1GB", "1073741824"
+  choice,    ///< one of `choices`
+  list,      ///< repeated, or separated by commas
+  map        ///< "ours=theirs", repeated, or separated by commas
 };
 
 /// A checked value: text and choice, whole and bytes, real, boolean, duration, list, map.
@@ -123,16 +123,16 @@ using option_value = std::variant<std::string, std::int64_t, double, bool, milli
 
 /// One row. The name is the file's key; the flag and the variable follow from it.
 struct option_spec {
-  std::string_view name; ///< e.g. "max_concurrency"
+  std::string_view name;  ///< e.g. "max_concurrency"
   option_type type = option_type::text;
-  std::string_view fallback;             ///< in the accepted form; empty: not set
-  double least = 0;                      ///< whole, real: value; duration: seconds; bytes: bytes
-  double most = 0;                       ///< least == most: no range
-  std::vector<std::string_view> choices; ///< of a choice; of a map: its keys
-  std::uint8_t commands = 0;             ///< bits of `command`
-  std::string_view group;                ///< heading in --help
-  std::string_view help;                 ///< one line, no full stop
-  std::string_view short_flag;           ///< e.g. "-m", or empty
+  std::string_view fallback;              ///< in the accepted form; empty: not set
+  double least = 0;                       ///< whole, real: value; duration: seconds; bytes: bytes
+  double most = 0;                        ///< least == most: no range
+  std::vector<std::string_view> choices;  ///< of a choice; of a map: its keys
+  std::uint8_t commands = 0;              ///< bits of `command`
+  std::string_view group;                 ///< heading in --help
+  std::string_view help;                  ///< one line, no full stop
+  std::string_view short_flag;            ///< e.g. "-m", or empty
   void (*assign)(settings& into, const option_value& value) = nullptr;
 
   [[nodiscard]] bool belongs_to(command c) const noexcept {
@@ -145,8 +145,8 @@ struct option_spec {
 /// The row of that name, or null.
 [[nodiscard]] const option_spec* find_option(std::string_view name);
 
-[[nodiscard]] std::string flag_of(const option_spec& spec);     ///< "--max-concurrency"
-[[nodiscard]] std::string variable_of(const option_spec& spec); ///< "TROUPE_MAX_CONCURRENCY"
+[[nodiscard]] std::string flag_of(const option_spec& spec);      ///< "--max-concurrency"
+[[nodiscard]] std::string variable_of(const option_spec& spec);  ///< "TROUPE_MAX_CONCURRENCY"
 
 /// What the option takes, for messages and --help: "a whole number from 1 to 100000".
 [[nodiscard]] std::string accepted_form(const option_spec& spec);
@@ -157,9 +157,9 @@ struct option_spec {
 /// One option as somebody wrote it. `words` has one element, or one per element of a list or map
 /// ("ours=theirs"); none for a flag without a word.
 struct option_input {
-  std::string name; ///< the table's name
+  std::string name;  ///< the table's name
   std::vector<std::string> words;
-  std::string where; ///< "troupe.yaml, line 3"; "--model"
+  std::string where;  ///< "troupe.yaml, line 3"; "--model"
 };
 
 /// The value of an environment variable, if it is set.
@@ -196,4 +196,4 @@ unknown_variables(const std::vector<std::string>& names,
 /// Errors  not_found, denied (file unreadable), or parse_config's.
 [[nodiscard]] result<std::vector<option_input>> read_config(const std::string& path);
 
-} // namespace troupe
+}  // namespace troupe

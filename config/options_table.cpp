@@ -9,7 +9,7 @@ constexpr std::uint8_t on_both = on_run | on_eval;
 
 constexpr double day = 86'400;
 constexpr double u32_max = 4'294'967'295.0;
-constexpr double i53_max = 9'007'199'254'740'992.0; // exact in a double
+constexpr double i53_max = 9'007'199'254'740'992.0;  // exact in a double
 
 using text_list = std::vector<std::string>;
 using text_map = std::map<std::string, std::string>;
@@ -461,7 +461,7 @@ std::vector<option_spec> output_rows() {
   };
 }
 
-} // namespace
+}  // namespace
 
 const std::vector<option_spec>& option_table() {
   static const auto table = [] {
@@ -494,4 +494,4 @@ std::string variable_of(const option_spec& spec) {
   return name;
 }
 
-} // namespace troupe
+}  // namespace troupe

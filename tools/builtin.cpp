@@ -35,7 +35,7 @@ std::string iso_8601(std::int64_t micros_since_epoch, int offset_minutes) {
   return text;
 }
 
-} // namespace
+}  // namespace
 
 tool final_answer_tool() {
   tool t;
@@ -110,4 +110,4 @@ std::vector<std::string_view> builtin_tool_names() {
   return names;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -125,7 +125,7 @@ bool is_echo(const std::string& description) {
          || description.starts_with("Failed to validate item #");
 }
 
-} // namespace
+}  // namespace
 
 struct compiled_schema::impl {
   json source;
@@ -193,4 +193,4 @@ std::string_view json_type_name(const json& value) noexcept {
   }
 }
 
-} // namespace troupe
+}  // namespace troupe

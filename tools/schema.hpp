@@ -29,4 +29,4 @@ private:
 /// "a string", "an integer", "null": what a JSON value is, for messages.
 [[nodiscard]] std::string_view json_type_name(const json& value) noexcept;
 
-} // namespace troupe
+}  // namespace troupe

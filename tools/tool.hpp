@@ -75,4 +75,4 @@ private:
 
 [[nodiscard]] std::vector<std::string_view> builtin_tool_names();
 
-} // namespace troupe
+}  // namespace troupe

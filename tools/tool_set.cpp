@@ -11,7 +11,7 @@ namespace troupe {
 
 struct tool_set::entry {
   tool definition;
-  json parameters; ///< the schema that calls are checked against
+  json parameters;  ///< the schema that calls are checked against
   compiled_schema schema;
 };
 
@@ -124,7 +124,7 @@ void with_defaults(const tool_spec& spec, json& arguments) {
   }
 }
 
-} // namespace
+}  // namespace
 
 result<void> tool_set::add(tool t) {
   if (auto ok = check_name(t.spec); !ok)
@@ -195,4 +195,4 @@ error tool_set::unknown_tool(std::string_view name) const {
                              + "; there is: " + (list.empty() ? "none" : list)};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -17,12 +17,12 @@ struct unit {
   std::string_view dimension;
   std::string_view symbol;
   std::string_view name;
-  double factor;     ///< of the dimension's first unit
-  double offset = 0; ///< kelvin at zero of the scale
+  double factor;      ///< of the dimension's first unit
+  double offset = 0;  ///< kelvin at zero of the scale
 };
 
 constexpr double foot = 0.3048, inch = 0.0254, mile = 1609.344, pound = 0.45359237;
-constexpr double us_gallon = 3.785411784e-3, uk_gallon = 4.54609e-3; // m^3
+constexpr double us_gallon = 3.785411784e-3, uk_gallon = 4.54609e-3;  // m^3
 constexpr double standard_gravity = 9.80665, pound_force = pound * standard_gravity;
 
 // NIST SP 811, appendix B.8, exact where it prints bold; the others are its exact definitions
@@ -68,7 +68,7 @@ constexpr std::array units{
   unit{"time", "h", "hour", 3600},
   unit{"time", "d", "day", 86400},
   unit{"time", "wk", "week", 604800},
-  unit{"time", "yr", "year", 31557600}, // the Julian year of 365.25 days
+  unit{"time", "yr", "year", 31557600},  // the Julian year of 365.25 days
 
   unit{"temperature", "K", "kelvin", 1},
   unit{"temperature", "C", "celsius", 1, 273.15},
@@ -109,7 +109,7 @@ constexpr std::array units{
   unit{"area", "ft2", "square_foot", foot* foot},
   unit{"area", "yd2", "square_yard", 0.9144 * 0.9144},
   unit{"area", "mi2", "square_mile", mile* mile},
-  unit{"area", "ac", "acre", foot* foot * 43560}, // the international acre
+  unit{"area", "ac", "acre", foot* foot * 43560},  // the international acre
 
   unit{"speed", "m/s", "meter_per_second", 1},
   unit{"speed", "km/h", "kilometer_per_hour", 1 / 3.6},
@@ -142,7 +142,7 @@ constexpr std::array units{
   unit{"energy", "MWh", "megawatt_hour", 3.6e9},
   unit{"energy", "cal", "calorie", 4.184},
   unit{"energy", "kcal", "kilocalorie", 4184},
-  unit{"energy", "BTU", "british_thermal_unit", 1055.05585262}, // International Table
+  unit{"energy", "BTU", "british_thermal_unit", 1055.05585262},  // International Table
   unit{"energy", "eV", "electronvolt", 1.602176634e-19},
   unit{"energy", "erg", "erg", 1e-7},
   unit{"energy", "ft_lbf", "foot_pound", pound_force* foot},
@@ -212,7 +212,7 @@ double rounded(double value) {
   return std::strtod(text, nullptr);
 }
 
-} // namespace
+}  // namespace
 
 result<double> convert_units(double value, std::string_view from, std::string_view to) {
   auto* a = find_unit(from);
@@ -229,4 +229,4 @@ result<double> convert_units(double value, std::string_view from, std::string_vi
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -15,4 +15,4 @@ namespace troupe {
 [[nodiscard]] result<double> convert_units(double value, std::string_view from,
                                            std::string_view to);
 
-} // namespace troupe
+}  // namespace troupe

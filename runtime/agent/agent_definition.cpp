@@ -91,7 +91,7 @@ result<std::shared_ptr<const model_settings>> settings_with_stops(const agent_op
   add("Observation:");
   add("Calling tools:");
   if (o.code_open.find(o.code_close) == std::string::npos)
-    add(o.code_close); // one that is part of the opening tag would stop every reply at its start
+    add(o.code_close);  // one that is part of the opening tag would stop every reply at its start
   settings.tools.clear();
   if (settings.stop.size() > max_stop_sequences)
     return invalid("stop: " + std::to_string(settings.stop.size())
@@ -119,7 +119,7 @@ std::string rendered(const prompt_template& t, const prompt_variables& variables
   return t.render(variables).value_or("");
 }
 
-} // namespace
+}  // namespace
 
 std::string agent_definition::system_for(const std::string& task) const {
   return system_template.uses("task") ? rendered(system_template, system_texts(options, task))
@@ -170,4 +170,4 @@ result<void> validate(const agent_options& options) {
   return defined ? result<void>{} : fail(defined.error());
 }
 
-} // namespace troupe
+}  // namespace troupe

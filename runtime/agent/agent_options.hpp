@@ -26,26 +26,26 @@ struct final_check {
 struct agent_options {
   std::string name = "agent";
   prompt_set prompts{};
-  std::string instructions{};       ///< put into the system prompt by the template
-  std::string code_open = "<code>"; ///< literal text, not a pattern
+  std::string instructions{};        ///< put into the system prompt by the template
+  std::string code_open = "<code>";  ///< literal text, not a pattern
   std::string code_close = "</code>";
-  model_settings model{};             ///< stop sequences are added to by the loop
-  std::vector<tool_spec> tools{};     ///< final_answer among them
-  std::vector<std::string> imports{}; ///< told to the model; enforced by the executor
+  model_settings model{};              ///< stop sequences are added to by the loop
+  std::vector<tool_spec> tools{};      ///< final_answer among them
+  std::vector<std::string> imports{};  ///< told to the model; enforced by the executor
 
-  std::uint32_t max_steps = 20;   ///< model replies before the forced answer; at least 1
-  millis run_time{0};             ///< wall time of the whole run; 0: none
-  millis step_time{30'000};       ///< soft deadline of a snippet
-  millis step_grace{5'000};       ///< from soft to hard deadline
-  std::uint64_t token_budget = 0; ///< input and output of the whole run; 0: none
-  std::uint32_t repeat_limit = 3; ///< same action and observation so often: nudge, once more:
-                                  ///< stuck; 0: never, else at least 2
+  std::uint32_t max_steps = 20;    ///< model replies before the forced answer; at least 1
+  millis run_time{0};              ///< wall time of the whole run; 0: none
+  millis step_time{30'000};        ///< soft deadline of a snippet
+  millis step_grace{5'000};        ///< from soft to hard deadline
+  std::uint64_t token_budget = 0;  ///< input and output of the whole run; 0: none
+  std::uint32_t repeat_limit = 3;  ///< same action and observation so often: nudge, once more:
+                                   ///< stuck; 0: never, else at least 2
 
-  std::size_t max_log_bytes = 50'000; ///< of an observation's logs (middle cut, with a notice)
+  std::size_t max_log_bytes = 50'000;  ///< of an observation's logs (middle cut, with a notice)
   std::size_t max_value_bytes = 20'000;
   std::size_t max_error_bytes = 10'000;
-  std::size_t max_code_bytes = 256u << 10;  ///< longer code is refused, not run
-  std::size_t max_reply_bytes = 256u << 10; ///< of a reply as it is kept in memory (middle cut)
+  std::size_t max_code_bytes = 256u << 10;   ///< longer code is refused, not run
+  std::size_t max_reply_bytes = 256u << 10;  ///< of a reply as it is kept in memory (middle cut)
   std::vector<final_check> checks{};
 };
 
@@ -56,12 +56,12 @@ struct agent_options {
 /// rendered, model settings built. Immutable.
 struct agent_definition {
   agent_options options;
-  std::string system_prompt{}; ///< rendered; empty when it depends on the task
+  std::string system_prompt{};  ///< rendered; empty when it depends on the task
   prompt_template system_template;
   prompt_template final_answer_pre;
   prompt_template final_answer_post;
   std::shared_ptr<const model_settings> settings{};
-  std::shared_ptr<const model_settings> forced_settings{}; ///< without the code's stop sequences
+  std::shared_ptr<const model_settings> forced_settings{};  ///< without the code's stop sequences
 
   /// The system prompt of a run on that task.
   [[nodiscard]] std::string system_for(const std::string& task) const;
@@ -75,4 +75,4 @@ struct agent_definition {
 /// Errors  as validate.
 [[nodiscard]] result<std::shared_ptr<const agent_definition>> define_agent(agent_options options);
 
-} // namespace troupe
+}  // namespace troupe

@@ -54,7 +54,7 @@ constexpr std::string_view repeat_nudge =
   "\n\nYou have done exactly this several times now, with exactly this result. Doing it again will "
   "not help: try something else, or call final_answer with the best answer you have.";
 
-} // namespace
+}  // namespace
 
 code_agent::code_agent(std::shared_ptr<const agent_definition> definition, message_encoder encode,
                        run_id run)
@@ -288,8 +288,8 @@ void code_agent::ask_for_answer(commands& out) {
   asked.append_encoded(memory);
   asked.append({role::user, definition_->forced_post(task_), {}, {}});
   at_ = state::answering;
-  out.push_back(ask_model{
-    {definition_->forced_settings, asked.view(), run_, totals_.turns, deadline_}});
+  out.push_back(
+    ask_model{{definition_->forced_settings, asked.view(), run_, totals_.turns, deadline_}});
 }
 
 void code_agent::end_run(run_end end, std::optional<value> answer, std::string why, commands& out) {
@@ -317,4 +317,4 @@ void code_agent::say(role from, std::string content) {
   messages_.append({from, std::move(content), {}, {}});
 }
 
-} // namespace troupe
+}  // namespace troupe

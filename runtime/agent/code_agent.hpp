@@ -81,9 +81,9 @@ private:
   message_encoder encode_;
   transcript messages_;
   std::string task_;
-  std::string action_;          ///< the code that runs, or the reply that held none
-  std::string format_error_;    ///< what the model is told if the action is no code
-  std::uint64_t last_turn_ = 0; ///< hash of the last action and observation
+  std::string action_;           ///< the code that runs, or the reply that held none
+  std::string format_error_;     ///< what the model is told if the action is no code
+  std::uint64_t last_turn_ = 0;  ///< hash of the last action and observation
   time_point deadline_ = never;
   finish totals_;
   run_id run_;
@@ -92,4 +92,4 @@ private:
   state at_ = state::idle;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -34,9 +34,9 @@ public:
     keep_until(std::min(at_, reply_.size()));
   }
 
-  std::string visible;                  ///< the reply without thoughts
-  std::vector<std::string_view> blocks; ///< between the code tags
-  bool cut_in_block = false;            ///< the last block has no closing tag
+  std::string visible;                   ///< the reply without thoughts
+  std::vector<std::string_view> blocks;  ///< between the code tags
+  bool cut_in_block = false;             ///< the last block has no closing tag
   bool in_thought = false;
 
 private:
@@ -74,7 +74,7 @@ private:
       return has_at(reply_, i, tags_.close) || (reply_[i] == '<' && thought_end(i) != 0);
     });
     if (end != npos && !has_at(reply_, end, tags_.close))
-      return forget_until(end + thought_end(end)); // a draft in a thought whose opening is missing
+      return forget_until(end + thought_end(end));  // a draft in a thought whose opening is missing
     cut_in_block = end == npos;
     blocks.push_back(reply_.substr(from, cut_in_block ? npos : end - from));
     at_ = cut_in_block ? reply_.size() : end + tags_.close.size();
@@ -120,7 +120,7 @@ private:
   std::string_view reply_;
   const code_tags& tags_;
   std::size_t at_ = 0;
-  std::size_t kept_ = 0; ///< up to here the reply is in `visible` or dropped
+  std::size_t kept_ = 0;  ///< up to here the reply is in `visible` or dropped
   bool in_fence_ = false;
   bool stopped_ = false;
 };
@@ -161,7 +161,7 @@ bool says(std::string_view text, std::string_view lower_case_word) {
          != text.end();
 }
 
-} // namespace
+}  // namespace
 
 parsed_reply parse_reply(std::string_view reply, const code_tags& tags) {
   reply_scan scan{reply, tags};
@@ -203,4 +203,4 @@ std::string without_thoughts(std::string_view reply) {
   return std::string{trim(reply_scan{reply, none}.visible)};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -15,20 +15,20 @@ struct code_tags {
 
 /// Where the code stood in the reply.
 enum class code_source : std::uint8_t {
-  none,  ///< no code and nothing that could be code
-  tags,  ///< between the code tags
-  fence, ///< in Markdown fences, no tags used
-  bare   ///< the whole reply, which may be prose
+  none,   ///< no code and nothing that could be code
+  tags,   ///< between the code tags
+  fence,  ///< in Markdown fences, no tags used
+  bare    ///< the whole reply, which may be prose
 };
 
 struct parsed_reply {
   code_source source = code_source::none;
-  std::string code{}; ///< blocks in order, trimmed, joined by a blank line
+  std::string code{};  ///< blocks in order, trimmed, joined by a blank line
   /// The reply as it goes into memory: without think blocks, ending with the closing tag when
   /// generation stopped there, cut before an observation that the model made up after its code.
   std::string message{};
-  bool cut = false;        ///< the last block has no closing tag
-  bool in_thought = false; ///< the reply ended inside a think block
+  bool cut = false;         ///< the last block has no closing tag
+  bool in_thought = false;  ///< the reply ended inside a think block
 };
 
 /// Shape   think blocks (<think>, <thinking>, <reasoning>) are ignored, also with the opening tag
@@ -46,4 +46,4 @@ struct parsed_reply {
 /// A reply in which code is not expected (the forced answer): without think blocks, trimmed.
 [[nodiscard]] std::string without_thoughts(std::string_view reply);
 
-} // namespace troupe
+}  // namespace troupe

@@ -319,7 +319,7 @@ result<agent_event> read_text_event(std::string_view kind, const json& j) {
   return r.done(failed ? agent_event{sandbox_failed{text}} : agent_event{cancel_requested{text}});
 }
 
-} // namespace
+}  // namespace
 
 json to_json(const agent_event& e) {
   return std::visit(overloaded{[](const run_started& x) {
@@ -360,4 +360,4 @@ result<agent_event> event_from_json(std::string_view kind, const json& payload) 
   return fail(errc::corrupt, "'" + std::string{kind} + "' is no event of a run");
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -31,4 +31,4 @@ std::string_view to_string(run_end end) noexcept {
   return "error";
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -17,8 +17,8 @@ namespace troupe {
 // --- events: inputs of the loop -----------------------------------------------------------------
 
 struct run_started {
-  std::string task{};                  ///< the last user message, when the input is one string
-  std::vector<chat_message> history{}; ///< earlier messages of a chat input; usually empty
+  std::string task{};                   ///< the last user message, when the input is one string
+  std::vector<chat_message> history{};  ///< earlier messages of a chat input; usually empty
 };
 struct model_replied {
   model_reply reply{};
@@ -78,8 +78,8 @@ enum class run_end : std::uint8_t { success, max_steps, deadline, budget, stuck,
 /// The run is over; always the last command, exactly once.
 struct finish {
   run_end end = run_end::error;
-  std::optional<value> answer{}; ///< for max_steps too, when the forced answer passed its checks
-  std::string error{};           ///< one line, empty on success
+  std::optional<value> answer{};  ///< for max_steps too, when the forced answer passed its checks
+  std::string error{};            ///< one line, empty on success
   std::uint32_t turns = 0;
   std::uint32_t snippets = 0;
   std::uint32_t snippet_failures = 0;
@@ -90,4 +90,4 @@ struct finish {
 
 using agent_command = std::variant<ask_model, run_code, note, abandon, finish>;
 
-} // namespace troupe
+}  // namespace troupe

@@ -62,7 +62,7 @@ std::string_view shared_indent(std::string_view block) {
   return indent;
 }
 
-} // namespace
+}  // namespace
 
 std::string fenced_code(std::string_view text, fence_kind kind) {
   std::string code;
@@ -103,4 +103,4 @@ std::string tidy_block(std::string_view block) {
   return std::string{trim(out)};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -8,7 +8,7 @@
 namespace troupe {
 
 enum class fence_kind : std::uint8_t {
-  python, ///< labelled python, python3 or py
+  python,  ///< labelled python, python3 or py
   unlabelled
 };
 
@@ -21,4 +21,4 @@ enum class fence_kind : std::uint8_t {
 /// A block without blank lines around it and without the indentation that all its lines share.
 [[nodiscard]] std::string tidy_block(std::string_view block);
 
-} // namespace troupe
+}  // namespace troupe

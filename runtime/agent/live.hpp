@@ -22,9 +22,9 @@ struct run_event {
 /// How a batch stands.
 struct batch_progress {
   std::uint64_t total = 0;
-  std::uint64_t done = 0;      ///< runs with a result, earlier sessions included
+  std::uint64_t done = 0;  ///< runs with a result, earlier sessions included
   std::uint64_t running = 0;
-  std::uint64_t failed = 0;    ///< ends other than success
+  std::uint64_t failed = 0;  ///< ends other than success
   std::uint64_t scored = 0;
   double score_sum = 0;
   token_usage tokens;

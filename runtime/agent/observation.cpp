@@ -104,7 +104,7 @@ void add_error(std::string& out, std::string_view what) {
   out += retry_nudge;
 }
 
-} // namespace
+}  // namespace
 
 std::string observation_text(const snippet_outcome& outcome, std::string_view code,
                              const observation_limits& limits) {
@@ -137,4 +137,4 @@ std::string error_text(std::string_view what) {
   return "Error:\n" + std::string{without_newlines(what)};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -30,4 +30,4 @@ struct observation_limits {
 /// An "Error:" message without any code having run.
 [[nodiscard]] std::string error_text(std::string_view what);
 
-} // namespace troupe
+}  // namespace troupe

@@ -95,7 +95,7 @@ error located(const std::string& what, std::string_view engine_text) {
           what + ", line " + std::string{where} + ": " + std::string{reason.substr(0, place)}};
 }
 
-} // namespace
+}  // namespace
 
 struct prompt_template::parsed {
   std::string name;
@@ -152,4 +152,4 @@ std::string imports_text(const std::vector<std::string>& imports) {
   return python_literal(ordered_json(imports));
 }
 
-} // namespace troupe
+}  // namespace troupe

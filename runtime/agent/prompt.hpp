@@ -14,14 +14,14 @@ namespace troupe {
 
 /// The texts of a code agent, as Jinja templates. Keys and variables are smolagents'.
 struct prompt_set {
-  std::string system_prompt{};     ///< variables: system_variables()
-  std::string final_answer_pre{};  ///< system message of the forced answer at max steps
-  std::string final_answer_post{}; ///< its user message; variable `task`
-  std::string initial_plan{};      ///< planning: task, tools, managed_agents
-  std::string update_plan_pre{};   ///< task
-  std::string update_plan_post{};  ///< task, tools, managed_agents, remaining_steps
-  std::string managed_task{};      ///< wraps a managed agent's task: name, task
-  std::string managed_report{};    ///< wraps its answer: name, final_answer
+  std::string system_prompt{};      ///< variables: system_variables()
+  std::string final_answer_pre{};   ///< system message of the forced answer at max steps
+  std::string final_answer_post{};  ///< its user message; variable `task`
+  std::string initial_plan{};       ///< planning: task, tools, managed_agents
+  std::string update_plan_pre{};    ///< task
+  std::string update_plan_post{};   ///< task, tools, managed_agents, remaining_steps
+  std::string managed_task{};       ///< wraps a managed agent's task: name, task
+  std::string managed_report{};     ///< wraps its answer: name, final_answer
 
   bool operator==(const prompt_set&) const = default;
 };
@@ -39,7 +39,7 @@ struct prompt_set {
 /// What templates may refer to.
 struct prompt_variables {
   std::vector<tool_spec> tools{};
-  std::vector<std::pair<std::string, std::string>> texts{}; ///< by name; names are unique
+  std::vector<std::pair<std::string, std::string>> texts{};  ///< by name; names are unique
 };
 
 /// One parsed template. Cheap to copy; rendering is thread-safe.
@@ -74,4 +74,4 @@ private:
 /// The allow-list as a prompt shows it; an empty list or one with "*" allows all.
 [[nodiscard]] std::string imports_text(const std::vector<std::string>& imports);
 
-} // namespace troupe
+}  // namespace troupe

@@ -15,7 +15,7 @@ extern const std::string_view shipped_prompt_text;
 namespace {
 
 struct prompt_key {
-  std::string_view section; ///< empty: top level
+  std::string_view section;  ///< empty: top level
   std::string_view key;
   std::string prompt_set::*text;
   bool needed;
@@ -89,7 +89,7 @@ result<void> read_map(prompt_set& out, std::string_view section, const YAML::Nod
   return {};
 }
 
-} // namespace
+}  // namespace
 
 result<prompt_set> load_prompts(std::string_view yaml_text) {
   prompt_set out;
@@ -116,4 +116,4 @@ const prompt_set& shipped_prompts() {
   return shipped;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -97,7 +97,7 @@ bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-} // namespace
+}  // namespace
 
 bool is_python_identifier(std::string_view name) noexcept {
   if (name.empty() || name.size() > 64 || !is_letter(name.front()))
@@ -114,4 +114,4 @@ bool is_python_builtin(std::string_view name) noexcept {
   return std::find(builtins.begin(), builtins.end(), name) != builtins.end();
 }
 
-} // namespace troupe
+}  // namespace troupe

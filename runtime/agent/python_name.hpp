@@ -16,4 +16,4 @@ namespace troupe {
 /// Source  The Python Standard Library, "Built-in Functions" and "Built-in Constants".
 [[nodiscard]] bool is_python_builtin(std::string_view name) noexcept;
 
-} // namespace troupe
+}  // namespace troupe

@@ -20,4 +20,4 @@ literal_end end_of_literal(std::string_view text, std::size_t at) noexcept {
   return {text.size(), false};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -26,7 +26,7 @@ struct literal_end {
 template <class Stop>
 [[nodiscard]] std::size_t find_outside_strings(std::string_view text, std::size_t from, Stop stop) {
   bool in_comment = false;
-  std::size_t dead_until[4] = {}; // by quote and length: nothing closes one before this place
+  std::size_t dead_until[4] = {};  // by quote and length: nothing closes one before this place
   for (auto at = from; at < text.size();) {
     if (stop(at))
       return at;
@@ -46,4 +46,4 @@ template <class Stop>
   return std::string_view::npos;
 }
 
-} // namespace troupe
+}  // namespace troupe

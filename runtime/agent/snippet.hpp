@@ -17,23 +17,23 @@ struct snippet {
   /// True when the code is a whole reply that may be prose: if it does not parse as Python, the
   /// outcome is not_code and nothing has run.
   bool may_be_prose = false;
-  time_point soft_deadline = never; ///< KeyboardInterrupt, state kept
-  time_point hard_deadline = never; ///< the sandbox is killed
+  time_point soft_deadline = never;  ///< KeyboardInterrupt, state kept
+  time_point hard_deadline = never;  ///< the sandbox is killed
 };
 
 /// How a snippet ended. From `soft_timeout` up to `not_code` the sandbox lives on.
 enum class snippet_end : std::uint8_t {
   ok,
-  raised,       ///< an exception left the code; see `error`
-  soft_timeout, ///< interrupted at the soft deadline
-  not_code,     ///< may_be_prose and not Python
-  hard_timeout, ///< killed at the hard deadline
-  output_limit, ///< killed: more output than limits.output_bytes
-  protocol,     ///< killed: a malformed, unknown, late or oversized frame
-  memory,       ///< killed: out of memory
-  crashed,      ///< ended by a signal (segmentation fault, abort)
-  exited,       ///< ended by itself (os._exit)
-  killed        ///< closed or cancelled from outside
+  raised,        ///< an exception left the code; see `error`
+  soft_timeout,  ///< interrupted at the soft deadline
+  not_code,      ///< may_be_prose and not Python
+  hard_timeout,  ///< killed at the hard deadline
+  output_limit,  ///< killed: more output than limits.output_bytes
+  protocol,      ///< killed: a malformed, unknown, late or oversized frame
+  memory,        ///< killed: out of memory
+  crashed,       ///< ended by a signal (segmentation fault, abort)
+  exited,        ///< ended by itself (os._exit)
+  killed         ///< closed or cancelled from outside
 };
 
 [[nodiscard]] std::string_view to_string(snippet_end end) noexcept;
@@ -44,15 +44,15 @@ enum class snippet_end : std::uint8_t {
 }
 
 struct snippet_error {
-  std::string type{};      ///< exception class, e.g. "ZeroDivisionError"
-  std::string message{};   ///< str(exception)
-  std::uint32_t line = 0;  ///< in the snippet, from 1; 0 when unknown
-  std::string traceback{}; ///< the snippet's own frames, as Python prints them
+  std::string type{};       ///< exception class, e.g. "ZeroDivisionError"
+  std::string message{};    ///< str(exception)
+  std::uint32_t line = 0;   ///< in the snippet, from 1; 0 when unknown
+  std::string traceback{};  ///< the snippet's own frames, as Python prints them
 };
 
 struct sandbox_usage {
   micros wall{0};
-  micros cpu{0}; ///< user and system
+  micros cpu{0};  ///< user and system
   std::uint64_t max_rss_bytes = 0;
   std::uint32_t tool_calls = 0;
 
@@ -61,13 +61,13 @@ struct sandbox_usage {
 
 struct snippet_outcome {
   snippet_end end = snippet_end::ok;
-  std::optional<value> result{}; ///< the last expression's value, or the final answer
-  bool is_final = false;         ///< `result` is the argument of final_answer
-  std::string logs{};            ///< stdout and stderr in order, UTF-8, at most shown_bytes
-  std::size_t logs_dropped = 0;  ///< bytes cut from the logs
+  std::optional<value> result{};  ///< the last expression's value, or the final answer
+  bool is_final = false;          ///< `result` is the argument of final_answer
+  std::string logs{};             ///< stdout and stderr in order, UTF-8, at most shown_bytes
+  std::size_t logs_dropped = 0;   ///< bytes cut from the logs
   std::optional<snippet_error> error{};
-  std::string reason{}; ///< for the ends that kill: one line for the model
+  std::string reason{};  ///< for the ends that kill: one line for the model
   sandbox_usage usage{};
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -16,9 +16,9 @@ constexpr auto npos = std::string_view::npos;
 
 struct token {
   enum kind { word, text, other } what = other;
-  std::string_view lexeme; ///< of a text: without its quotes
+  std::string_view lexeme;  ///< of a text: without its quotes
   std::size_t at = 0;
-  bool opens_block = false; ///< the first word of a {% %}
+  bool opens_block = false;  ///< the first word of a {% %}
 };
 
 bool is_word_char(char c) {
@@ -65,7 +65,7 @@ private:
           tokens.push_back({token::other, source_.substr(from, 1), from, false});
       }
     }
-    tokens.push_back({token::other, "", at, false}); // keeps look-ahead inside the tag
+    tokens.push_back({token::other, "", at, false});  // keeps look-ahead inside the tag
     return std::min(at + 2, source_.size());
   }
 
@@ -157,7 +157,7 @@ private:
     if (t.what != token::word || t.opens_block || words_of_jinja().contains(t.lexeme))
       return {};
     if (is(i, -1, "is") || (is(i, -1, "not") && is(i, -2, "is")))
-      return {}; // a test; the engine knows its own
+      return {};  // a test; the engine knows its own
     if (is(i, -1, "."))
       return known_attributes().contains(t.lexeme) || declared_.contains(t.lexeme)
                ? result<void>{}
@@ -203,10 +203,10 @@ private:
   checked_template out_;
 };
 
-} // namespace
+}  // namespace
 
 result<checked_template> check_template(std::string_view source, const template_names& names) {
   return checker{source, names}.run();
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -100,7 +100,7 @@ std::string description_of(const ordered_json& schema) {
   return text != schema.end() && text->is_string() ? text->get<std::string>() : std::string{};
 }
 
-} // namespace
+}  // namespace
 
 std::string python_literal(const ordered_json& value) {
   if (value.is_null())
@@ -139,4 +139,4 @@ std::string tool_stub(const tool_spec& tool) {
   return out + "\"\"\"";
 }
 
-} // namespace troupe
+}  // namespace troupe

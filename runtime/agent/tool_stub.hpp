@@ -14,4 +14,4 @@ namespace troupe {
 /// A JSON value as Python writes it: None, True, 'text', [1, 2].
 [[nodiscard]] std::string python_literal(const ordered_json& value);
 
-} // namespace troupe
+}  // namespace troupe

@@ -30,13 +30,16 @@ void add_option(CLI::App& app, const option_spec& spec, seen_option& seen) {
     help += " [" + std::string{spec.fallback} + "]";
   seen.option = app.add_option(flags, seen.words, help)->group(std::string{spec.group});
   switch (spec.type) {
-    case option_type::boolean: seen.option->expected(0, 1); break;
-    case option_type::list:
-    case option_type::map:
-      seen.option->allow_extra_args(false)->expected(1)->multi_option_policy(
-        CLI::MultiOptionPolicy::TakeAll);
-      break;
-    default: seen.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  case option_type::boolean:
+    seen.option->expected(0, 1);
+    break;
+  case option_type::list:
+  case option_type::map:
+    seen.option->allow_extra_args(false)->expected(1)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeAll);
+    break;
+  default:
+    seen.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 }
 
@@ -87,7 +90,8 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
     std::fputs(app.help().c_str(), stdout);
     return {std::nullopt, done};
   } catch (const CLI::ParseError& e) {
-    return {std::nullopt, complain(usage, std::string{e.what()} + "; see troupe " + name + " --help")};
+    return {std::nullopt,
+            complain(usage, std::string{e.what()} + "; see troupe " + name + " --help")};
   }
   if (auto extra = app.remaining(); !extra.empty())
     return {std::nullopt, complain(usage, unknown_option(extra.front(), which))};

@@ -17,7 +17,8 @@ int bench_command(const words& arguments) {
   std::fputs(bench_heading().c_str(), stdout);
   auto good = true;
   for (const auto& b : benches()) {
-    if (!arguments.empty() && std::find(arguments.begin(), arguments.end(), b.name) == arguments.end())
+    if (!arguments.empty()
+        && std::find(arguments.begin(), arguments.end(), b.name) == arguments.end())
       continue;
     auto lines = b.run();
     if (!lines) {

@@ -59,16 +59,19 @@ void wait_for_end(evaluation& work, signals& events, progress_display& display) 
   int interrupts = 0;
   while (true) {
     switch (events.wait(display.interval())) {
-      case signals::event::woken: return;
-      case signals::event::none: display.draw(); break;
-      case signals::event::interrupted:
-        if (++interrupts == 1) {
-          display.say("stopping: no new samples, the running ones finish; Ctrl-C again cancels them");
-          work.stop();
-        } else {
-          display.say("cancelling");
-          work.cancel("cancelled by the user");
-        }
+    case signals::event::woken:
+      return;
+    case signals::event::none:
+      display.draw();
+      break;
+    case signals::event::interrupted:
+      if (++interrupts == 1) {
+        display.say("stopping: no new samples, the running ones finish; Ctrl-C again cancels them");
+        work.stop();
+      } else {
+        display.say("cancelling");
+        work.cancel("cancelled by the user");
+      }
     }
   }
 }
@@ -110,11 +113,11 @@ result<dataset> load(const settings& s, const std::string& path) {
 }  // namespace
 
 int eval_command(const words& arguments) {
-  auto parsed = parse_arguments(command::eval, "eval",
-                                "Runs an agent on every sample of a dataset and scores the answers. "
-                                "Given again with the same --out it goes on where it stopped.",
-                                "dataset", "JSONL, .json or .csv with input, target, id, metadata, files",
-                                arguments);
+  auto parsed = parse_arguments(
+    command::eval, "eval",
+    "Runs an agent on every sample of a dataset and scores the answers. "
+    "Given again with the same --out it goes on where it stopped.",
+    "dataset", "JSONL, .json or .csv with input, target, id, metadata, files", arguments);
   if (!parsed.ok)
     return parsed.exit_code;
   auto& given = *parsed.ok;

@@ -7,9 +7,10 @@
 namespace troupe::cli {
 namespace {
 
-constexpr const char* help = "usage: troupe report JOURNAL [--json]\n\n"
-                             "Accuracy with its uncertainty, ends by kind, tokens, times, sandboxes.\n"
-                             "Works while the batch is still running.\n";
+constexpr const char* help =
+  "usage: troupe report JOURNAL [--json]\n\n"
+  "Accuracy with its uncertainty, ends by kind, tokens, times, sandboxes.\n"
+  "Works while the batch is still running.\n";
 
 int print_report(const std::string& path, bool as_json) {
   auto store = journal::open_readonly(path);
@@ -20,7 +21,8 @@ int print_report(const std::string& path, bool as_json) {
   if (!batch || !results)
     return complain(failed, batch ? results.error().detail : batch.error().detail);
   auto report = make_report(*batch, *results);
-  std::fputs(as_json ? (dump_json(to_json(report)) + "\n").c_str() : to_text(report).c_str(), stdout);
+  std::fputs(as_json ? (dump_json(to_json(report)) + "\n").c_str() : to_text(report).c_str(),
+             stdout);
   return done;
 }
 

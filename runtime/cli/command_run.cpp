@@ -23,12 +23,13 @@ bool wants_colour(const output_options& how) {
 }
 
 json as_json(const run_result& r) {
-  json out{{"end", r.end},
-           {"answer", r.answer_value.is_null() && !r.answer.empty() ? json(r.answer) : r.answer_value},
-           {"turns", r.turns},
-           {"snippets", r.snippets},
-           {"tokens", {{"input", r.tokens.input}, {"output", r.tokens.output}}},
-           {"wall_ms", static_cast<double>(r.wall.count()) / 1000.0}};
+  json out{
+    {"end", r.end},
+    {"answer", r.answer_value.is_null() && !r.answer.empty() ? json(r.answer) : r.answer_value},
+    {"turns", r.turns},
+    {"snippets", r.snippets},
+    {"tokens", {{"input", r.tokens.input}, {"output", r.tokens.output}}},
+    {"wall_ms", static_cast<double>(r.wall.count()) / 1000.0}};
   if (!r.error.empty())
     out["error"] = r.error;
   return out;
@@ -62,8 +63,9 @@ dataset one_task(const std::string& task) {
 }  // namespace
 
 int run_command(const words& arguments) {
-  auto parsed = parse_arguments(command::run, "run", "Runs an agent on one task and shows what it does.",
-                                "task", "what the agent shall do", arguments);
+  auto parsed =
+    parse_arguments(command::run, "run", "Runs an agent on one task and shows what it does.",
+                    "task", "what the agent shall do", arguments);
   if (!parsed.ok)
     return parsed.exit_code;
   auto& given = *parsed.ok;

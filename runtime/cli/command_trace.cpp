@@ -51,7 +51,8 @@ result<wanted> read_words(const words& arguments) {
     }
   }
   if (rest.size() != 2 && !(rest.size() == 1 && w.run))
-    return fail(errc::invalid_argument, "trace takes a journal and a sample's id; see troupe trace --help");
+    return fail(errc::invalid_argument,
+                "trace takes a journal and a sample's id; see troupe trace --help");
   w.journal = rest[0];
   if (rest.size() == 2)
     w.sample = rest[1];

@@ -46,7 +46,8 @@ std::string show_event(const run_event& e, bool colour) {
   }
   if (e.kind == "tool_requested")
     return p.heading("tool " + printable(string_or(e.payload, "tool")) + " "
-                       + printable(dump_json(e.payload.value("arguments", json::object()))), "35");
+                       + printable(dump_json(e.payload.value("arguments", json::object()))),
+                     "35");
   if (e.kind == "model_failed")
     return p.heading("model call failed", "1;31");
   return {};

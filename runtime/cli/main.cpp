@@ -1,5 +1,4 @@
 #include "runtime/cli/commands.hpp"
-
 #include "runtime/core/log.hpp"
 #include "runtime/core/text.hpp"
 

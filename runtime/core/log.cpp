@@ -20,7 +20,8 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-constexpr std::array<std::string_view, 6> names = {"trace", "debug", "info", "warn", "error", "off"};
+constexpr std::array<std::string_view, 6> names = {"trace", "debug", "info",
+                                                   "warn",  "error", "off"};
 
 constexpr std::array<spdlog::level::level_enum, 6> spdlog_levels = {
   spdlog::level::trace, spdlog::level::debug, spdlog::level::info,

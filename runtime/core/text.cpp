@@ -114,7 +114,8 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
   auto best_distance = static_cast<std::size_t>(-1);
   for (auto c : candidates) {
     auto d = edit_distance(name, c);
-    if (d < best_distance && d <= std::max<std::size_t>(1, std::max(name.size(), c.size()) * 2 / 5)) {
+    if (d < best_distance
+        && d <= std::max<std::size_t>(1, std::max(name.size(), c.size()) * 2 / 5)) {
       best = c;
       best_distance = d;
     }

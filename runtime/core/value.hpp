@@ -10,9 +10,9 @@ namespace troupe {
 
 /// A value that code inside a sandbox produced.
 /// `tagged` is JSON in which what JSON lacks stands as an object with "__type__": tuple, set,
-/// frozenset, bytes (base64), complex, float (nan, inf, -inf), int (beyond 64 bits, as digits), dict
-/// (pairs, when a key is no string or is "__type__"), datetime, date, time, timedelta, Decimal,
-/// Path, ndarray, dataclass. `text` is Python's str() of it, as the model would print it.
+/// frozenset, bytes (base64), complex, float (nan, inf, -inf), int (beyond 64 bits, as digits),
+/// dict (pairs, when a key is no string or is "__type__"), datetime, date, time, timedelta,
+/// Decimal, Path, ndarray, dataclass. `text` is Python's str() of it, as the model would print it.
 /// Source: smolagents' serialization.py for the tags; escaping, large ints and non-finite floats
 /// are ours.
 struct value {

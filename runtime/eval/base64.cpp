@@ -18,7 +18,7 @@ std::size_t data_begin(std::string_view text) {
   return comma + 1;
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::string> decode_base64(std::string_view text) {
   auto padded = text.size();
@@ -53,4 +53,4 @@ std::optional<std::string> decode_data_uri(std::string_view text) {
   return begin == std::string_view::npos ? std::nullopt : decode_base64(text.substr(begin));
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -16,4 +16,4 @@ namespace troupe {
 [[nodiscard]] bool is_data_uri(std::string_view text);
 [[nodiscard]] std::optional<std::string> decode_data_uri(std::string_view text);
 
-} // namespace troupe
+}  // namespace troupe

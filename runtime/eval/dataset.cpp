@@ -103,7 +103,7 @@ result<dataset> check_not_empty(dataset data) {
   return fail(errc::invalid_argument, data.path + ": has no samples");
 }
 
-} // namespace
+}  // namespace
 
 result<dataset> parse_dataset(std::string_view text, const std::string& name,
                               const std::string& folder, const dataset_options& options) {
@@ -136,4 +136,4 @@ result<dataset> read_dataset(const std::string& path, const dataset_options& opt
   return parse_dataset(*text, path, folder, options);
 }
 
-} // namespace troupe
+}  // namespace troupe

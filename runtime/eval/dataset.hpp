@@ -17,35 +17,35 @@ namespace troupe {
 /// A file that the sandbox gets before the first snippet. Samples that name the same source file
 /// share its bytes.
 struct sample_file {
-  std::string path; ///< relative, '/'-separated, no ".."
+  std::string path;  ///< relative, '/'-separated, no ".."
   std::shared_ptr<const std::string> bytes;
 };
 
 /// One task of a dataset.
 struct sample {
-  std::string id;                    ///< unique in the dataset
-  std::string input;                 ///< the task: the text, or a chat's last user message
-  std::vector<chat_message> history; ///< a chat's earlier messages
-  std::vector<std::string> targets;  ///< any of them is right; empty: not to be scored
-  json metadata = json::object();    ///< "choices", when given, is kept in here
+  std::string id;                     ///< unique in the dataset
+  std::string input;                  ///< the task: the text, or a chat's last user message
+  std::vector<chat_message> history;  ///< a chat's earlier messages
+  std::vector<std::string> targets;   ///< any of them is right; empty: not to be scored
+  json metadata = json::object();     ///< "choices", when given, is kept in here
   std::vector<sample_file> files;
-  std::size_t line = 0; ///< where it begins, from 1
+  std::size_t line = 0;  ///< where it begins, from 1
 };
 
 struct dataset_options {
   /// Our field name (input, target, id, metadata, files, choices) -> the dataset's.
   std::map<std::string, std::string> fields;
   bool skip_bad_lines = false;
-  std::uint64_t limit = 0; ///< stop after so many samples, unread lines are not checked; 0: all
+  std::uint64_t limit = 0;  ///< stop after so many samples, unread lines are not checked; 0: all
   std::size_t shown_bad_lines = 20;
 };
 
 struct dataset {
   std::string path;
-  std::string sha256; ///< of the file's bytes, lower-case hex
+  std::string sha256;  ///< of the file's bytes, lower-case hex
   std::vector<sample> samples;
-  std::uint64_t bad_lines = 0;           ///< left out; only with skip_bad_lines
-  std::vector<std::string> bad_messages; ///< of the first of them
+  std::uint64_t bad_lines = 0;            ///< left out; only with skip_bad_lines
+  std::vector<std::string> bad_messages;  ///< of the first of them
 };
 
 /// Reads a whole dataset. The name decides the format: ".json" one array of objects, ".csv" RFC
@@ -70,4 +70,4 @@ struct dataset {
                                             const std::string& folder,
                                             const dataset_options& options = {});
 
-} // namespace troupe
+}  // namespace troupe

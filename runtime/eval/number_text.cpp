@@ -169,10 +169,10 @@ private:
   bool grouped_ = false;
 };
 
-} // namespace
+}  // namespace
 
 std::optional<written_number> read_number(std::string_view text) {
   return number_scanner{text}.last();
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -16,4 +16,4 @@ struct written_number {
 /// The number that the text is, or the last one in it; see scorer.hpp for what is understood.
 [[nodiscard]] std::optional<written_number> read_number(std::string_view text);
 
-} // namespace troupe
+}  // namespace troupe

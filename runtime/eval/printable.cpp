@@ -47,7 +47,7 @@ bool is_dropped(std::string_view sequence) {
   if (sequence.size() == 1)
     return (is_between(sequence[0], 0, 0x1F) && sequence[0] != '\n' && sequence[0] != '\t')
            || sequence[0] == 0x7F;
-  if (sequence.size() == 2) // C1 controls
+  if (sequence.size() == 2)  // C1 controls
     return sequence[0] == '\xC2' && static_cast<unsigned char>(sequence[1]) < 0xA0;
   constexpr std::array<std::string_view, 11> bidirectional{
     "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xAA", "\xE2\x80\xAB", "\xE2\x80\xAC", "\xE2\x80\xAD",
@@ -62,7 +62,7 @@ std::size_t length_at(std::string_view text, std::size_t at) {
   return n;
 }
 
-} // namespace
+}  // namespace
 
 std::string printable(std::string_view text) {
   auto clean = to_utf8(text);
@@ -92,4 +92,4 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
   return std::string{head} + (cut ? "..." : "");
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -17,4 +17,4 @@ namespace troupe {
 /// longer.
 [[nodiscard]] std::string printable_line(std::string_view text, std::size_t max_bytes = 200);
 
-} // namespace troupe
+}  // namespace troupe

@@ -24,7 +24,7 @@ tl::unexpected<error> failed(errc code, const std::string& path, const std::stri
   return fail(code, path + ": " + what);
 }
 
-} // namespace
+}  // namespace
 
 result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
   open_file file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -58,4 +58,4 @@ result<std::string> read_whole_file(const std::string& path, std::size_t max_byt
   return bytes;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -12,4 +12,4 @@ namespace troupe {
 /// Errors  not_found, denied, invalid_argument (a folder, or more than `max_bytes`), unavailable.
 [[nodiscard]] result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
 
-} // namespace troupe
+}  // namespace troupe

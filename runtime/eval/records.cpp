@@ -154,7 +154,7 @@ record record_of(const csv_row& row, const csv_row& header,
   return out;
 }
 
-} // namespace
+}  // namespace
 
 text_place place_at(std::string_view text, std::size_t offset, text_place begin) {
   auto before = text.substr(0, offset);
@@ -245,4 +245,4 @@ std::size_t find_member(std::string_view object, std::string_view key) {
   }
 }
 
-} // namespace troupe
+}  // namespace troupe

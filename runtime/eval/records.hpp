@@ -22,9 +22,9 @@ struct text_place {
 /// One sample before it is checked: JSON text as it stands, or the object that a CSV row makes.
 struct record {
   text_place begin;
-  std::string_view text; ///< JSON; empty for CSV
-  json row;              ///< CSV; null for JSON
-  std::string broken;    ///< why a CSV row cannot be used; empty: it can
+  std::string_view text;  ///< JSON; empty for CSV
+  json row;               ///< CSV; null for JSON
+  std::string broken;     ///< why a CSV row cannot be used; empty: it can
 };
 
 /// "line 3, column 14"
@@ -44,4 +44,4 @@ struct record {
 /// Where the value of a top-level member begins in an object's text; npos when it is not there.
 [[nodiscard]] std::size_t find_member(std::string_view object, std::string_view key);
 
-} // namespace troupe
+}  // namespace troupe

@@ -128,7 +128,7 @@ json totals_json(const work_totals& t) {
           {"sandbox_cpu_s", static_cast<double>(t.sandbox_cpu.count()) / 1e6}};
 }
 
-} // namespace
+}  // namespace
 
 report make_report(const batch_record& batch, const std::vector<run_result>& results) {
   report out;
@@ -193,4 +193,4 @@ json to_json(const report& r) {
     {"runs_per_s", r.elapsed_s > 0 ? json(static_cast<double>(r.runs) / r.elapsed_s) : json{}}};
 }
 
-} // namespace troupe
+}  // namespace troupe

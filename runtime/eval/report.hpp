@@ -30,30 +30,30 @@ struct work_totals {
   std::uint64_t snippets = 0;
   std::uint64_t snippet_failures = 0;
   std::uint64_t sandboxes = 0;
-  micros wall{0}; ///< summed over runs, so more than the batch took
+  micros wall{0};  ///< summed over runs, so more than the batch took
   micros model_wait{0};
   micros sandbox_wall{0};
   micros sandbox_cpu{0};
 };
 
 struct report {
-  json config; ///< the batch record's own JSON; null when it is unreadable
+  json config;  ///< the batch record's own JSON; null when it is unreadable
   json machine;
   json stats;
-  std::string end;             ///< of the batch; empty: running, or killed
-  std::int64_t started_at = 0; ///< microseconds since the epoch
-  double elapsed_s = 0;        ///< first start to end, pauses between resumptions included
-  std::size_t runs = 0;        ///< results, that is (sample, epoch) pairs that ended
-  std::size_t samples = 0;     ///< different ones among them
-  std::vector<std::string> server_models; ///< as the servers named themselves
+  std::string end;              ///< of the batch; empty: running, or killed
+  std::int64_t started_at = 0;  ///< microseconds since the epoch
+  double elapsed_s = 0;         ///< first start to end, pauses between resumptions included
+  std::size_t runs = 0;         ///< results, that is (sample, epoch) pairs that ended
+  std::size_t samples = 0;      ///< different ones among them
+  std::vector<std::string> server_models;  ///< as the servers named themselves
   accuracy score;
   end_counts counts;
   std::map<std::string, std::uint64_t> ends;
-  std::vector<std::pair<std::string, std::uint64_t>> errors; ///< most frequent first, at most 5
+  std::vector<std::pair<std::string, std::uint64_t>> errors;  ///< most frequent first, at most 5
   work_totals totals;
-  spread turn_wall_ms;                   ///< a run's wall time over its turns
-  spread turn_model_ms;                  ///< the same of its wait for the model
-  std::optional<double> cpu_us_per_turn; ///< of our process, last session: CPU over model calls
+  spread turn_wall_ms;                    ///< a run's wall time over its turns
+  spread turn_model_ms;                   ///< the same of its wait for the model
+  std::optional<double> cpu_us_per_turn;  ///< of our process, last session: CPU over model calls
 };
 
 /// Takes the batch record as it stands in the journal; members that an older or newer program did
@@ -68,4 +68,4 @@ struct report {
 
 [[nodiscard]] json to_json(const report& r);
 
-} // namespace troupe
+}  // namespace troupe

@@ -244,7 +244,7 @@ void add_rest(table& t, const report& r) {
     t.line("machine", figures(r.machine));
 }
 
-} // namespace
+}  // namespace
 
 std::string to_text(const report& r) {
   table t;
@@ -260,4 +260,4 @@ std::string to_text(const report& r) {
   return t.finish();
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -101,7 +101,7 @@ std::string moved(const std::string& detail, const record& from) {
 
 std::size_t first_bad_byte(std::string_view text) {
   std::size_t good = 0, bad = text.size();
-  while (good + 1 < bad) { // longest prefix that is well-formed, whole sequences only
+  while (good + 1 < bad) {  // longest prefix that is well-formed, whole sequences only
     auto middle = good + (bad - good) / 2;
     auto cut = utf8_prefix(text, middle).size();
     if (cut <= good)
@@ -114,7 +114,7 @@ std::size_t first_bad_byte(std::string_view text) {
   return good;
 }
 
-} // namespace
+}  // namespace
 
 sample_reader::sample_reader(std::map<std::string, std::string> fields, std::string folder)
   : fields_{std::move(fields)}, folder_{std::move(folder)} {
@@ -337,4 +337,4 @@ sample_reader::load(const std::string& name) {
   return loaded_[name] = std::make_shared<const std::string>(std::move(*bytes));
 }
 
-} // namespace troupe
+}  // namespace troupe

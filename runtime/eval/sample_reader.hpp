@@ -21,7 +21,7 @@ public:
 
 private:
   struct misfit {
-    std::string field; ///< ours; empty: the whole record
+    std::string field;  ///< ours; empty: the whole record
     std::string what;
   };
   template <class T>
@@ -44,4 +44,4 @@ private:
   std::map<std::string, std::shared_ptr<const std::string>> loaded_;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -124,7 +124,7 @@ std::string note_of(const scorer_options& o, std::string_view answer) {
              : in_quotes(answer) + " (no number)";
 }
 
-} // namespace
+}  // namespace
 
 std::string_view to_string(scorer_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
@@ -202,4 +202,4 @@ scorer make_scorer(const scorer_options& options) {
   };
 }
 
-} // namespace troupe
+}  // namespace troupe

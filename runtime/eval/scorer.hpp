@@ -28,14 +28,14 @@ struct numeric_tolerance {
 
 struct scorer_options {
   scorer_kind kind = scorer_kind::exact;
-  bool ignore_case = false; ///< exact, includes, regex; by Unicode's simple case folding
+  bool ignore_case = false;  ///< exact, includes, regex; by Unicode's simple case folding
   numeric_tolerance tolerance;
 };
 
 /// A score in [0, 1], or none: then the sample is unscored, which is not the same as wrong.
 struct verdict {
   std::optional<double> score;
-  std::string note; ///< one line: how it was decided
+  std::string note;  ///< one line: how it was decided
 
   bool operator==(const verdict&) const = default;
 };
@@ -76,4 +76,4 @@ using scorer = std::function<verdict(const sample& of, const run_result& r)>;
 /// score_run on a result: a run has an answer unless its answer and answer_value are both empty.
 [[nodiscard]] scorer make_scorer(const scorer_options& options);
 
-} // namespace troupe
+}  // namespace troupe

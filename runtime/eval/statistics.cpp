@@ -42,7 +42,7 @@ estimate within_unit(estimate e) {
   return e;
 }
 
-} // namespace
+}  // namespace
 
 double student_t_quantile(double p, double degrees) {
   return boost::math::quantile(boost::math::students_t_distribution<double>{degrees}, p);
@@ -132,4 +132,4 @@ accuracy accuracy_of(const std::vector<run_result>& results) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -21,9 +21,9 @@ struct interval {
 /// A mean with its uncertainty. Without two values there is a mean, but nothing to say about it.
 struct estimate {
   std::size_t n = 0;
-  double mean = 0;                      ///< 0 when n is 0
-  std::optional<double> standard_error; ///< sample standard deviation (n - 1) over sqrt(n)
-  std::optional<interval> ci95;         ///< Student's t with n - 1 degrees of freedom
+  double mean = 0;                       ///< 0 when n is 0
+  std::optional<double> standard_error;  ///< sample standard deviation (n - 1) over sqrt(n)
+  std::optional<interval> ci95;          ///< Student's t with n - 1 degrees of freedom
 };
 
 [[nodiscard]] estimate mean_of(const std::vector<double>& values);
@@ -51,15 +51,15 @@ struct end_counts {
   std::uint64_t limited = 0;
   std::uint64_t errored = 0;
   std::uint64_t cancelled = 0;
-  std::uint64_t unscored = 0; ///< of the completed and the limited: no score
+  std::uint64_t unscored = 0;  ///< of the completed and the limited: no score
 };
 
 /// Accuracy of a batch. The sample is the unit: its epochs are averaged first and never counted
 /// as questions of their own.
 struct accuracy {
-  std::size_t epochs = 0;   ///< most epochs of one sample
-  estimate errors_excluded; ///< over samples with a score
-  estimate errors_as_wrong; ///< errored runs count as 0
+  std::size_t epochs = 0;    ///< most epochs of one sample
+  estimate errors_excluded;  ///< over samples with a score
+  estimate errors_as_wrong;  ///< errored runs count as 0
   /// For errors_excluded, when every score is 0 or 1 and no sample was run twice.
   std::optional<interval> wilson95;
 };
@@ -67,4 +67,4 @@ struct accuracy {
 [[nodiscard]] end_counts count_ends(const std::vector<run_result>& results);
 [[nodiscard]] accuracy accuracy_of(const std::vector<run_result>& results);
 
-} // namespace troupe
+}  // namespace troupe

@@ -111,8 +111,8 @@ private:
 struct shown_event {
   const journal_event& event;
   json payload;
-  const json* next_action = nullptr; ///< payload of the action that follows, if one does
-  double at = 0;                     ///< seconds since the first event
+  const json* next_action = nullptr;  ///< payload of the action that follows, if one does
+  double at = 0;                      ///< seconds since the first event
 };
 
 void show_started(timeline& t, const shown_event& e) {
@@ -161,7 +161,7 @@ void show_snippet(timeline& t, const shown_event& e, bool full) {
     facts += "; " + reason;
   t.heading(e.at, e.event.kind, facts, end != "ok");
   if (!full)
-    return; // the observation that follows says it again, as the model read it
+    return;  // the observation that follows says it again, as the model read it
   t.block(text_of(e.payload, "logs"), "| ");
   t.block(text_of(member(e.payload, "result"), "text"), "= ");
   t.block(text_of(raised, "traceback"), "! ");
@@ -257,7 +257,7 @@ void show_result(timeline& t, const run_result& r, double at) {
                         r.score_note.empty() ? "" : " (" + r.score_note + ")"));
 }
 
-} // namespace
+}  // namespace
 
 std::string render_trace(const std::vector<journal_event>& events,
                          const std::optional<run_result>& ended, const trace_options& options) {
@@ -289,4 +289,4 @@ json trace_json(const std::vector<journal_event>& events) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

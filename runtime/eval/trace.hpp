@@ -10,9 +10,9 @@
 namespace troupe {
 
 struct trace_options {
-  bool full = false;               ///< no caps; snippets' own logs and results are shown too
-  std::size_t width = 100;         ///< columns to wrap at; at least 40 is used
-  std::size_t block_bytes = 2'000; ///< of one text block; more is cut in the middle
+  bool full = false;                ///< no caps; snippets' own logs and results are shown too
+  std::size_t width = 100;          ///< columns to wrap at; at least 40 is used
+  std::size_t block_bytes = 2'000;  ///< of one text block; more is cut in the middle
   bool color = false;
 };
 
@@ -28,4 +28,4 @@ struct trace_options {
 /// An array of {seq, at_us, kind, payload}; a payload that is not JSON is kept as a text.
 [[nodiscard]] json trace_json(const std::vector<journal_event>& events);
 
-} // namespace troupe
+}  // namespace troupe

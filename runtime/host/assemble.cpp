@@ -67,8 +67,8 @@ runtime_options runtime_options_from(const settings& s, bool live_output) {
   o.model.seed = static_cast<std::uint64_t>(s.model.seed.value_or(1));
   o.http.max_connections = socket_limit(in_flight_of(s));
   o.http.max_idle_per_peer = o.http.max_connections;
-  o.pool.max_sandboxes = sandbox_limit(
-    s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
+  o.pool.max_sandboxes =
+    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
   o.pool.live_output = live_output;
   return o;
 }
@@ -92,8 +92,8 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
 
 result<runtime::make_executor> executor_from(const settings& s) {
   if (s.sandbox.executor != "jail")
-    return fail(errc::invalid_argument, "there is no executor '" + s.sandbox.executor
-                                          + "'; this version has: jail");
+    return fail(errc::invalid_argument,
+                "there is no executor '" + s.sandbox.executor + "'; this version has: jail");
   return [](reactor& io) {
     return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, jail_options{})};
   };
@@ -115,8 +115,8 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
   return std::shared_ptr<const tool_set>{tools};
 }
 
-result<std::shared_ptr<const agent_definition>>
-agent_from(const settings& s, const tool_set& tools, const env_lookup& env) {
+result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
+                                                           const env_lookup& env) {
   agent_options o;
   o.prompts = shipped_prompts();
   o.instructions = s.agent.instructions;

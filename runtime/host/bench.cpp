@@ -60,7 +60,8 @@ runtime_options wide_options(std::size_t width) {
   return o;
 }
 
-// --- the loop alone -------------------------------------------------------------------------------
+// --- the loop alone
+// -------------------------------------------------------------------------------
 
 result<load_result> loop_with(std::unique_ptr<journal> store, const load& how) {
   auto host = runtime::start(wide_options(how.width), mock_with(ten_turns()), instant(),
@@ -76,11 +77,13 @@ result<std::string> bench_loop() {
   auto r = loop_with(nullptr, {3000, 64, loop_turns});
   if (!r)
     return fail(r.error());
-  return line("CPU per turn, mock model in process, 10 turns", us(per(r->cpu, r->turns)), "<= 50 us")
+  return line("CPU per turn, mock model in process, 10 turns", us(per(r->cpu, r->turns)),
+              "<= 50 us")
          + line("turns per second", fmt::format("{:.0f}", 1e6 / per(r->wall, r->turns)));
 }
 
-// --- the journal ----------------------------------------------------------------------------------
+// --- the journal
+// ----------------------------------------------------------------------------------
 
 result<std::string> bench_journal() {
   auto plain = loop_with(nullptr, {3000, 64, loop_turns});
@@ -99,7 +102,8 @@ result<std::string> bench_journal() {
          + line("the journal's share", us(with - without));
 }
 
-// --- over HTTP ------------------------------------------------------------------------------------
+// --- over HTTP
+// ------------------------------------------------------------------------------------
 
 micros thread_cpu_of(reactor& io) {
   std::promise<micros> answer;
@@ -118,30 +122,32 @@ server_response canned_reply(const server_request& request) {
   for (auto at = request.body.find(mark); at != std::string::npos;
        at = request.body.find(mark, at + mark.size()))
     ++turn;
-  std::string body = R"({"id":"x","object":"chat.completion","model":"bench","choices":[{"index":0,)"
-                     R"("message":{"role":"assistant","content":)";
+  std::string body =
+    R"({"id":"x","object":"chat.completion","model":"bench","choices":[{"index":0,)"
+    R"("message":{"role":"assistant","content":)";
   append_json_string(body, turn + 1 < loop_turns ? printing_reply() : answering_reply());
-  body += R"(},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}})";
+  body +=
+    R"(},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}})";
   return {200, {{"content-type", "application/json"}}, std::move(body)};
 }
 
 result<std::string> bench_http() {
   reactor server_io;
-  auto server = http_server::listen(server_io, {}, [](server_request q, http_server::respond_fn answer) {
-    answer(canned_reply(q));
-  });
+  auto server =
+    http_server::listen(server_io, {}, [](server_request q, http_server::respond_fn answer) {
+      answer(canned_reply(q));
+    });
   if (!server)
     return fail(server.error());
   auto base = parse_url(fmt::format("http://127.0.0.1:{}/v1", (*server)->port()));
   if (!base)
     return fail(base.error());
-  auto host = runtime::start(
-    wide_options(64),
-    [&](http_client& client, timers&) {
-      return result<std::shared_ptr<endpoint>>{
-        make_http_endpoint(client, openai_codec(), {*base, "key", {}})};
-    },
-    instant(), nullptr, {});
+  auto host = runtime::start(wide_options(64),
+                             [&](http_client& client, timers&) {
+                               return result<std::shared_ptr<endpoint>>{
+                                 make_http_endpoint(client, openai_codec(), {*base, "key", {}})};
+                             },
+                             instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   if (auto warm = run_load(**host, {200, 64, loop_turns}); !warm)
@@ -154,13 +160,14 @@ result<std::string> bench_http() {
   auto stats = (*host)->http_stats();
   host->reset();
   server->reset();
-  return line("client CPU per turn over loopback keep-alive", us(per(r->cpu - server_cpu, r->turns)),
-              "<= 150 us")
+  return line("client CPU per turn over loopback keep-alive",
+              us(per(r->cpu - server_cpu, r->turns)), "<= 150 us")
          + line("the server's own CPU per turn, left out", us(per(server_cpu, r->turns)))
          + line("connections opened for all of it", std::to_string(stats.connections_opened));
 }
 
-// --- many at once ---------------------------------------------------------------------------------
+// --- many at once
+// ---------------------------------------------------------------------------------
 
 result<std::string> bench_wide() {
   constexpr std::size_t runs = 10'000;
@@ -169,7 +176,8 @@ result<std::string> bench_wide() {
     loop_turns - 1, dump_json(answering_reply()), dump_json(printing_reply())));
   if (!script)
     return fail(script.error());
-  auto host = runtime::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
+  auto host =
+    runtime::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   auto before = resident_bytes();
@@ -179,13 +187,16 @@ result<std::string> bench_wide() {
   auto ideal = 1e6 * loop_turns;
   return line("10 000 runs at once, 10 turns, 1 s model: wall / ideal",
               fmt::format("{:.3f}", static_cast<double>(r->wall.count()) / ideal), "<= 1.2")
-         + line("peak resident memory", fmt::format("{:.0f} MB", static_cast<double>(peak_resident_bytes()) / 1e6),
+         + line("peak resident memory",
+                fmt::format("{:.0f} MB", static_cast<double>(peak_resident_bytes()) / 1e6),
                 "<= 200 MB")
-         + line("of which before the runs", fmt::format("{:.0f} MB", static_cast<double>(before) / 1e6))
+         + line("of which before the runs",
+                fmt::format("{:.0f} MB", static_cast<double>(before) / 1e6))
          + line("CPU per turn", us(per(r->cpu, r->turns)));
 }
 
-// --- the jail -------------------------------------------------------------------------------------
+// --- the jail
+// -------------------------------------------------------------------------------------
 
 /// Blocking calls on one executor, for measuring alone.
 class blocking_jail {
@@ -220,10 +231,12 @@ public:
         return;
       }
       auto sent = steady_clock::now();
-      auto ran = box.run({"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](snippet_outcome) {
-        times.push_back(std::chrono::duration<double, std::micro>(steady_clock::now() - sent).count());
-        next(left - 1);
-      });
+      auto ran =
+        box.run({"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](snippet_outcome) {
+          times.push_back(
+            std::chrono::duration<double, std::micro>(steady_clock::now() - sent).count());
+          next(left - 1);
+        });
       if (!ran)
         over.set_value(fail(ran.error()));
     };
@@ -292,7 +305,8 @@ result<std::string> bench_jail() {
          + line("later round trip, p99", us(quantile(times.later, 0.99)))
          + line("kill to verified gone, p50", ms(quantile(times.gone, 0.5)))
          + line("kill to verified gone, p99", ms(quantile(times.gone, 0.99)))
-         + line("start-run-kill lives per second, one at a time", fmt::format("{:.0f}", lives / churn_s))
+         + line("start-run-kill lives per second, one at a time",
+                fmt::format("{:.0f}", lives / churn_s))
          + line("closes that left something", std::to_string(times.unclean + churn.unclean), "0");
 }
 

@@ -54,7 +54,9 @@ class instant_executor final : public executor {
 public:
   explicit instant_executor(std::size_t bytes) : bytes_{bytes} {}
 
-  void open(sandbox_spec, opened_fn done) override { done(std::make_shared<instant_sandbox>(bytes_)); }
+  void open(sandbox_spec, opened_fn done) override {
+    done(std::make_shared<instant_sandbox>(bytes_));
+  }
   executor_info info() const override { return {"instant", "no code is run", {}, ""}; }
   executor_stats stats() const override { return {}; }
 

@@ -109,13 +109,14 @@ std::vector<finding> look_at_jail() {
     }
     auto right = trial.outcome->result && trial.outcome->result->text == "2";
     out.push_back({"jail", right ? state::works : state::missing,
-                   right ? fmt::format("1 + 1 = 2 in Python {}, first answer after {:.1f} ms (zygote's "
-                                       "start included)", info.python,
-                                       static_cast<double>(trial.first.count()) / 1000.0)
-                         : "1 + 1 was not 2: " + trial.outcome->reason,
+                   right
+                     ? fmt::format("1 + 1 = 2 in Python {}, first answer after {:.1f} ms (zygote's "
+                                   "start included)",
+                                   info.python, static_cast<double>(trial.first.count()) / 1000.0)
+                     : "1 + 1 was not 2: " + trial.outcome->reason,
                    true});
-    out.push_back({"isolation", info.missing.empty() ? state::works : state::weaker,
-                   trial.isolation, false});
+    out.push_back(
+      {"isolation", info.missing.empty() ? state::works : state::weaker, trial.isolation, false});
     for (const auto& m : info.missing)
       out.push_back({"  not in force", state::weaker, m, false});
     out.push_back({"teardown", trial.closed.clean() ? state::works : state::missing,
@@ -141,7 +142,8 @@ std::vector<finding> look_at_keys() {
       if (found.empty() && env(std::string{v}))
         found = v;
     }
-    out.push_back({"key for " + std::string{p.name} + "/", found.empty() ? state::weaker : state::works,
+    out.push_back({"key for " + std::string{p.name} + "/",
+                   found.empty() ? state::weaker : state::works,
                    found.empty() ? "none; set " + names + " to use it" : "in " + found, false});
   }
   return out;

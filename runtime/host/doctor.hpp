@@ -12,8 +12,8 @@ struct finding {
   enum class state { works, weaker, missing };
   std::string what;
   state how = state::works;
-  std::string detail;  ///< what was seen; for the other two also the mend
-  bool needed = false; ///< troupe does not work without it
+  std::string detail;   ///< what was seen; for the other two also the mend
+  bool needed = false;  ///< troupe does not work without it
 };
 
 /// Looks at the jail (by opening one and running 1 + 1 in it), limits, disk, keys. Takes less than

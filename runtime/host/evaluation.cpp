@@ -59,7 +59,9 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
 json process_stats() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
-  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return {{"cpu_user_s", seconds(use.ru_utime)},
           {"cpu_system_s", seconds(use.ru_stime)},
           {"max_rss_bytes", static_cast<std::uint64_t>(use.ru_maxrss) * 1024}};
@@ -199,10 +201,9 @@ result<void> evaluation::impl::begin() {
     before = std::move(*earlier);
   }
 
-  auto started = runtime::start(runtime_options_from(o, static_cast<bool>(request.events)), *model,
-                                *boxes, std::move(store), [this](const error& e) {
-                                  tell("failed", "the runtime gave up: " + e.detail, {});
-                                });
+  auto started = runtime::start(
+    runtime_options_from(o, static_cast<bool>(request.events)), *model, *boxes, std::move(store),
+    [this](const error& e) { tell("failed", "the runtime gave up: " + e.detail, {}); });
   if (!started)
     return fail(started.error());
   host = std::move(*started);
@@ -215,10 +216,11 @@ result<void> evaluation::impl::begin() {
 
   record.started_at = before.started_at != 0 ? before.started_at : wall_micros();
   record.config = dump_json({{"options", to_json(o)},
-                             {"dataset", {{"path", request.data.path},
-                                          {"sha256", request.data.sha256},
-                                          {"samples", request.data.samples.size()},
-                                          {"bad_lines", request.data.bad_lines}}}});
+                             {"dataset",
+                              {{"path", request.data.path},
+                               {"sha256", request.data.sha256},
+                               {"samples", request.data.samples.size()},
+                               {"bad_lines", request.data.bad_lines}}}});
   record.machine = dump_json(machine_record(host->backend()));
   if (auto* thread = host->store()) {
     if (auto put = thread->put_batch(record, {}); !put)
@@ -236,27 +238,30 @@ json evaluation::impl::stats() const {
   const auto& b = host->pool_stats();
   auto http = host->http_stats();
   json out{{"process", process_stats()},
-           {"model", {{"calls", m.calls.load()},
-                      {"attempts", m.attempts.load()},
-                      {"retries", m.retries.load()},
-                      {"rate_limited", m.rate_limited.load()},
-                      {"failures", m.failures.load()}}},
-           {"http", {{"requests", http.requests},
-                     {"connections_opened", http.connections_opened},
-                     {"stale_retries", http.stale_retries}}},
-           {"sandboxes", {{"opened", b.opened.load()},
-                          {"open_failures", b.open_failures.load()},
-                          {"closed_clean", b.closed_clean.load()},
-                          {"closed_unclean", b.closed_unclean.load()},
-                          {"peak", b.peak.load()}}}};
+           {"model",
+            {{"calls", m.calls.load()},
+             {"attempts", m.attempts.load()},
+             {"retries", m.retries.load()},
+             {"rate_limited", m.rate_limited.load()},
+             {"failures", m.failures.load()}}},
+           {"http",
+            {{"requests", http.requests},
+             {"connections_opened", http.connections_opened},
+             {"stale_retries", http.stale_retries}}},
+           {"sandboxes",
+            {{"opened", b.opened.load()},
+             {"open_failures", b.open_failures.load()},
+             {"closed_clean", b.closed_clean.load()},
+             {"closed_unclean", b.closed_unclean.load()},
+             {"peak", b.peak.load()}}}};
   if (auto* backend = host->backend()) {
     auto e = backend->stats();
     if (e.opened > 0)
-      out["sandboxes"]["open_mean_ms"] = static_cast<double>(e.open_total.count()) / 1000.0
-                                         / static_cast<double>(e.opened);
+      out["sandboxes"]["open_mean_ms"] =
+        static_cast<double>(e.open_total.count()) / 1000.0 / static_cast<double>(e.opened);
     if (e.closed > 0)
-      out["sandboxes"]["teardown_mean_ms"] = static_cast<double>(e.teardown_total.count()) / 1000.0
-                                             / static_cast<double>(e.closed);
+      out["sandboxes"]["teardown_mean_ms"] =
+        static_cast<double>(e.teardown_total.count()) / 1000.0 / static_cast<double>(e.closed);
   }
   if (auto* thread = host->store()) {
     auto j = thread->stats();

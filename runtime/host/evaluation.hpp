@@ -19,8 +19,8 @@ struct evaluation_request {
   dataset data;
   std::string journal_path;  ///< empty: nothing is kept
   env_lookup env;
-  progress_sink progress;    ///< may be empty; called often, must not block
-  event_sink events;         ///< may be empty; must not block
+  progress_sink progress;          ///< may be empty; called often, must not block
+  event_sink events;               ///< may be empty; must not block
   std::function<void()> finished;  ///< once, from any thread, when wait() will not block long
 };
 

@@ -35,8 +35,10 @@ public:
       return;
     journal_entry entry;
     entry.events.push_back({run_id{0}, ++seq_, wall_micros(), "supervision",
-                            dump_json({{"supervisor", r.supervisor}, {"child", r.child},
-                                       {"reason", r.reason}, {"decision", r.decision}})});
+                            dump_json({{"supervisor", r.supervisor},
+                                       {"child", r.child},
+                                       {"reason", r.reason},
+                                       {"decision", r.decision}})});
     if (auto taken = store_->append(std::move(entry), {}); !taken)
       log::warn("a supervision event was not kept: " + taken.error().detail);
   }
@@ -232,9 +234,9 @@ runtime::~runtime() {
   p.io.stop();
 }
 
-std::shared_ptr<const agent_context> runtime::make_context(
-  std::shared_ptr<const agent_definition> agent, std::shared_ptr<const tool_set> tools,
-  sandbox_spec sandbox) const {
+std::shared_ptr<const agent_context>
+runtime::make_context(std::shared_ptr<const agent_definition> agent,
+                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->model->encoder();
   c->start = code_agent::start_of(*agent, c->encode);

@@ -25,7 +25,7 @@ struct runtime_options {
   http_client_limits http;
   model_client_options model;
   executor_pool_options pool;
-  millis shutdown{20'000};         ///< from `stop` to giving up on an orderly end
+  millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
 };
 
 /// Owns threads, sockets, sandboxes and the supervision tree. Resource; one per process is enough,

@@ -130,11 +130,11 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-} // namespace
+}  // namespace
 
 struct journal::impl {
   std::string path;
-  std::optional<writer_lock> lock; // before `db`: released after it is closed
+  std::optional<writer_lock> lock;  // before `db`: released after it is closed
   database db;
   std::optional<statement> begin, commit, put_event, put_result, put_batch;
 
@@ -373,4 +373,4 @@ result<std::vector<journal_event>> journal::events(run_id run) const {
   return all;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -22,9 +22,9 @@ namespace troupe {
 struct journal_event {
   run_id run;
   std::uint32_t seq = 0;
-  std::int64_t at = 0; ///< microseconds since the epoch
-  std::string kind;    ///< run_started, model_requested, model_replied, action, ...
-  std::string payload; ///< JSON object
+  std::int64_t at = 0;  ///< microseconds since the epoch
+  std::string kind;     ///< run_started, model_requested, model_replied, action, ...
+  std::string payload;  ///< JSON object
 
   bool operator==(const journal_event&) const = default;
 };
@@ -34,35 +34,35 @@ struct run_result {
   run_id run;
   std::string sample_id;
   std::uint32_t epoch = 1;
-  std::string end;             ///< success, max_steps, deadline, budget, stuck, cancelled, error
-  std::string answer;          ///< text of the answer; empty when there is none
-  json answer_value;           ///< plain JSON of the answer; null when there is none
-  std::string error;           ///< one line, for ends other than success
-  std::optional<double> score; ///< in [0, 1]; empty: unscored
-  std::string score_note;      ///< how the scorer decided
-  std::uint32_t turns = 0;     ///< model replies
+  std::string end;              ///< success, max_steps, deadline, budget, stuck, cancelled, error
+  std::string answer;           ///< text of the answer; empty when there is none
+  json answer_value;            ///< plain JSON of the answer; null when there is none
+  std::string error;            ///< one line, for ends other than success
+  std::optional<double> score;  ///< in [0, 1]; empty: unscored
+  std::string score_note;       ///< how the scorer decided
+  std::uint32_t turns = 0;      ///< model replies
   std::uint32_t snippets = 0;
-  std::uint32_t snippet_failures = 0; ///< raised, timed out or killed
-  std::uint32_t sandboxes = 0;        ///< opened for this run
+  std::uint32_t snippet_failures = 0;  ///< raised, timed out or killed
+  std::uint32_t sandboxes = 0;         ///< opened for this run
   std::uint32_t tool_calls = 0;
-  std::uint32_t model_attempts = 0; ///< requests sent, retries included
+  std::uint32_t model_attempts = 0;  ///< requests sent, retries included
   token_usage tokens;
-  std::int64_t started_at = 0; ///< microseconds since the epoch
+  std::int64_t started_at = 0;  ///< microseconds since the epoch
   micros wall{0};
   micros model_wait{0};
   micros sandbox_wall{0};
   micros sandbox_cpu{0};
-  std::string model; ///< as the server returned it
+  std::string model;  ///< as the server returned it
 };
 
 /// What a batch was: kept as JSON so that a newer report can read an older file.
 struct batch_record {
-  std::string config;  ///< JSON: every option with its value and where it came from
-  std::string machine; ///< JSON: cores, memory, kernel, isolation, versions
+  std::string config;   ///< JSON: every option with its value and where it came from
+  std::string machine;  ///< JSON: cores, memory, kernel, isolation, versions
   std::int64_t started_at = 0;
-  std::int64_t ended_at = 0; ///< 0 while running or after a kill
-  std::string end;           ///< completed, stopped, cancelled; empty while running
-  std::string stats;         ///< JSON: executor, model client and process figures at the end
+  std::int64_t ended_at = 0;  ///< 0 while running or after a kill
+  std::string end;            ///< completed, stopped, cancelled; empty while running
+  std::string stats;          ///< JSON: executor, model client and process figures at the end
 };
 
 /// One item of a batch; appended in order, committed together.
@@ -115,4 +115,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace troupe
+}  // namespace troupe

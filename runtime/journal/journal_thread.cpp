@@ -21,7 +21,7 @@ tl::unexpected<error> stopped() {
   return fail(errc::cancelled, "the journal is closing");
 }
 
-} // namespace
+}  // namespace
 
 journal_thread::journal_thread(std::unique_ptr<journal> owned, journal_thread_limits limits)
   : limits_{limits}, journal_{std::move(owned)}, thread_{[this] { run(); }} {}
@@ -86,7 +86,7 @@ void journal_thread::flush_blocking() {
   if (flush([&settled] { settled.set_value(); }))
     settled.get_future().wait();
   else
-    stop(); // whoever is stopping it drains it too
+    stop();  // whoever is stopping it drains it too
 }
 
 void journal_thread::stop() {
@@ -185,4 +185,4 @@ void journal_thread::tell_room(bool stopping) {
     fn();
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -11,16 +11,16 @@
 namespace troupe {
 
 struct journal_thread_limits {
-  std::size_t max_entries = 65'536;  ///< waiting to be taken
-  std::size_t max_bytes = 64u << 20; ///< of their texts
-  std::size_t max_group = 4'096;     ///< entries committed at once
+  std::size_t max_entries = 65'536;   ///< waiting to be taken
+  std::size_t max_bytes = 64u << 20;  ///< of their texts
+  std::size_t max_group = 4'096;      ///< entries committed at once
 };
 
 struct journal_thread_stats {
-  std::uint64_t entries = 0; ///< made durable
+  std::uint64_t entries = 0;  ///< made durable
   std::uint64_t events = 0;
   std::uint64_t commits = 0;
-  std::uint64_t failures = 0; ///< commits that kept nothing
+  std::uint64_t failures = 0;  ///< commits that kept nothing
   std::size_t waiting = 0;
   std::size_t largest_group = 0;
 };
@@ -33,7 +33,7 @@ public:
   using durable_fn = std::function<void(result<void>)>;
 
   explicit journal_thread(std::unique_ptr<journal> owned, journal_thread_limits limits = {});
-  ~journal_thread(); ///< stop()
+  ~journal_thread();  ///< stop()
   journal_thread(const journal_thread&) = delete;
   journal_thread& operator=(const journal_thread&) = delete;
 
@@ -72,7 +72,7 @@ private:
     std::optional<batch_record> batch;
     durable_fn done;
     std::size_t bytes = 0;
-    bool marker = false; ///< carries nothing, only wants to be answered in turn
+    bool marker = false;  ///< carries nothing, only wants to be answered in turn
   };
 
   [[nodiscard]] bool full(std::size_t bytes) const;
@@ -84,7 +84,7 @@ private:
   void tell_room(bool stopping);
 
   journal_thread_limits limits_;
-  std::unique_ptr<journal> journal_; ///< the thread's own until it has ended
+  std::unique_ptr<journal> journal_;  ///< the thread's own until it has ended
 
   mutable std::mutex mutex_;
   std::condition_variable work_;
@@ -96,7 +96,7 @@ private:
   bool stopping_ = false;
 
   std::mutex stop_mutex_;
-  std::thread thread_; ///< last: runs as soon as it is made
+  std::thread thread_;  ///< last: runs as soon as it is made
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t application_id = 0x74727031; // "trp1"
+constexpr std::int64_t application_id = 0x74727031;  // "trp1"
 
 // Events are a rowid table: appended at the end whatever run they belong to, so a commit touches
 // few pages. The expression index finds the runs of a sample that have not ended.
@@ -46,7 +46,7 @@ result<std::int64_t> number(sqlite3* db, const char* sql) {
   return *row ? query->whole(0) : 0;
 }
 
-} // namespace
+}  // namespace
 
 result<bool> is_journal(sqlite3* db, const std::string& path) {
   auto id = number(db, "PRAGMA application_id");
@@ -78,4 +78,4 @@ result<void> create_schema(sqlite3* db) {
   return execute(db, sql.c_str());
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -12,4 +12,4 @@ namespace troupe {
 /// Makes the tables of an empty database, all or nothing.
 [[nodiscard]] result<void> create_schema(sqlite3* db);
 
-} // namespace troupe
+}  // namespace troupe

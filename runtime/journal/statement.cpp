@@ -39,7 +39,7 @@ std::string_view mend_of(int code) {
   }
 }
 
-} // namespace
+}  // namespace
 
 error sqlite_error(sqlite3* db) {
   auto code = sqlite3_extended_errcode(db);
@@ -97,4 +97,4 @@ std::string statement::text(int column) {
            : std::string{bytes, static_cast<std::size_t>(sqlite3_column_bytes(raw(), column))};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -62,4 +62,4 @@ private:
   std::unique_ptr<sqlite3_stmt, finalize> owned_;
 };
 
-} // namespace troupe
+}  // namespace troupe

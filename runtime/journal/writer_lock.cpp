@@ -34,7 +34,7 @@ void write_owner(int fd) {
     errno = 0;
 }
 
-} // namespace
+}  // namespace
 
 result<writer_lock> writer_lock::take(const std::string& path) {
   auto file = path + ".lock";
@@ -67,8 +67,8 @@ writer_lock::writer_lock(writer_lock&& other) noexcept
 writer_lock::~writer_lock() {
   if (fd_ < 0)
     return;
-  ::unlink(file_.c_str()); // while it is held, so that nobody can lock a file without a name
+  ::unlink(file_.c_str());  // while it is held, so that nobody can lock a file without a name
   ::close(fd_);
 }
 
-} // namespace troupe
+}  // namespace troupe

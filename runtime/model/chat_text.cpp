@@ -20,4 +20,4 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -11,4 +11,4 @@ namespace troupe {
 /// cut to about `max_bytes`, with "..." when something was cut.
 [[nodiscard]] std::string one_line(std::string_view text, std::size_t max_bytes);
 
-} // namespace troupe
+}  // namespace troupe

@@ -56,4 +56,4 @@ public:
 /// Source  OpenAI API reference, "Create chat completion"; see runtime/model/openai.cpp.
 [[nodiscard]] const codec& openai_codec();
 
-} // namespace troupe
+}  // namespace troupe

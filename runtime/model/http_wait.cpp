@@ -51,7 +51,7 @@ std::optional<millis> until_date(std::string_view text, const headers_t& headers
   return std::chrono::seconds{seconds};
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::int64_t> parse_http_date(std::string_view text) {
   constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -89,4 +89,4 @@ std::optional<millis> wait_asked(const headers_t& headers) {
   return until_date(*after, headers);
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -23,4 +23,4 @@ namespace troupe {
 [[nodiscard]] std::optional<millis>
 wait_asked(const std::vector<std::pair<std::string, std::string>>& headers);
 
-} // namespace troupe
+}  // namespace troupe

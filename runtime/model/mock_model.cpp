@@ -87,7 +87,7 @@ model_failure failure_of(const mock_failures& settings) {
   return failure;
 }
 
-} // namespace
+}  // namespace
 
 micros latency_model::draw(rng& random) const {
   micros longest = std::max(cap, millis{0});
@@ -128,4 +128,4 @@ mock_script::drawn mock_script::answer(const model_request& request, rng& random
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -15,7 +15,7 @@ namespace troupe {
 /// How long a mocked reply takes. A constant when sigma is 0, else log-normal around the median.
 struct latency_model {
   millis median{0};
-  double sigma = 0; ///< of the logarithm
+  double sigma = 0;  ///< of the logarithm
   millis cap{60'000};
 
   /// In [0, cap]. Draws from `random` only when sigma is above 0.
@@ -63,4 +63,4 @@ private:
   std::shared_ptr<const data> data_;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -170,7 +170,7 @@ void read_each(object_reader& r, std::string_view name, mock_script::data& out, 
       r.set_error(read((*list)[i], std::string{name} + "[" + std::to_string(i) + "]", out));
 }
 
-} // namespace
+}  // namespace
 
 result<mock_script::data> read_mock_script(std::string_view json_text) {
   auto parsed = parse_json(json_text, {.max_bytes = 1u << 30, .max_depth = 8});
@@ -190,4 +190,4 @@ result<mock_script::data> read_mock_script(std::string_view json_text) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -39,10 +39,10 @@ struct mock_script::data {
     conversations;
   std::vector<mock_rule> rules;
   std::optional<std::string> fallback;
-  std::vector<std::string> every_run; ///< replies by turn for any task; for benches
+  std::vector<std::string> every_run;  ///< replies by turn for any task; for benches
 };
 
 /// Errors  as mock_script::parse.
 [[nodiscard]] result<mock_script::data> read_mock_script(std::string_view json_text);
 
-} // namespace troupe
+}  // namespace troupe

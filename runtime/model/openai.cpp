@@ -217,7 +217,7 @@ tl::expected<model_reply, model_failure> read_choice(const json& choice, const j
   return reply;
 }
 
-} // namespace
+}  // namespace
 
 void encode_message(std::string& out, const chat_message& message) {
   out += "{\"role\":\"";
@@ -276,7 +276,7 @@ tl::expected<model_reply, model_failure> decode(std::string_view body) {
   return read_choice(choices[0], *parsed);
 }
 
-} // namespace troupe::openai
+}  // namespace troupe::openai
 
 namespace troupe {
 namespace {
@@ -292,7 +292,7 @@ public:
   }
 
   [[nodiscard]] header_list authorize(std::string_view key) const override {
-    key = trim(key); // keys read from files end in a newline
+    key = trim(key);  // keys read from files end in a newline
     if (key.empty())
       return {};
     return {{"authorization", "Bearer " + std::string{key}}};
@@ -309,11 +309,11 @@ public:
   }
 };
 
-} // namespace
+}  // namespace
 
 const codec& openai_codec() {
   static const openai_chat_codec instance;
   return instance;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -22,8 +22,8 @@ void encode_message(std::string& out, const chat_message& message);
 /// An error object as servers send it, wherever it stands.
 struct server_error {
   std::string message;
-  std::string code;    ///< code, or else type; text even where the server sent a number
-  unsigned status = 0; ///< the code, where that is an HTTP status
+  std::string code;     ///< code, or else type; text even where the server sent a number
+  unsigned status = 0;  ///< the code, where that is an HTTP status
 };
 
 /// Reads {"error": {...} | "text"}, [{"error": ...}], {"message"}, {"detail"}; empty members when
@@ -33,4 +33,4 @@ struct server_error {
 /// What an HTTP status, or a server's own word for the same thing, asks of us.
 [[nodiscard]] failure_class class_of(unsigned status, const server_error& error);
 
-} // namespace troupe::openai
+}  // namespace troupe::openai

@@ -70,7 +70,7 @@ failure_class heed_should_retry(failure_class kind, std::string_view word) {
   return kind;
 }
 
-} // namespace
+}  // namespace
 
 server_error read_error(const json& body) {
   if (body.is_array())
@@ -136,4 +136,4 @@ model_failure classify(unsigned status, const header_list& headers, std::string_
   return failure;
 }
 
-} // namespace troupe::openai
+}  // namespace troupe::openai

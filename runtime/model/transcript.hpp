@@ -18,7 +18,7 @@ enum class role : std::uint8_t { system, user, assistant, tool };
 struct tool_call_message {
   std::string id{};
   std::string name{};
-  std::string arguments{}; ///< JSON text, as received
+  std::string arguments{};  ///< JSON text, as received
 
   bool operator==(const tool_call_message&) const = default;
 };
@@ -27,8 +27,8 @@ struct tool_call_message {
 struct chat_message {
   role from = role::user;
   std::string content{};
-  std::vector<tool_call_message> tool_calls{}; ///< assistant only
-  std::string tool_call_id{};                  ///< tool only: the call this answers
+  std::vector<tool_call_message> tool_calls{};  ///< assistant only
+  std::string tool_call_id{};                   ///< tool only: the call this answers
 
   bool operator==(const chat_message&) const = default;
 };

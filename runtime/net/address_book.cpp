@@ -14,7 +14,7 @@ using std::chrono_literals::operator""s;
 
 constexpr auto keep = 30s;
 
-} // namespace
+}  // namespace
 
 void address_book::find(const url& peer, time_point now, answer_fn then) {
   if (peer.scheme == "unix") {
@@ -74,4 +74,4 @@ void address_book::close() {
   entries_.clear();
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -84,4 +84,4 @@ private:
   std::string joined_;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -20,9 +20,9 @@ class reactor;
 /// A parsed absolute URL: http, https, or unix (http over a unix socket, "unix:///path").
 struct url {
   std::string scheme;
-  std::string host; ///< without brackets for IPv6; the socket's path for unix
+  std::string host;  ///< without brackets for IPv6; the socket's path for unix
   std::uint16_t port = 0;
-  std::string path; ///< begins with '/', without a trailing '/', or is empty
+  std::string path;  ///< begins with '/', without a trailing '/', or is empty
 
   bool operator==(const url&) const = default;
 };
@@ -35,16 +35,16 @@ using header_fields = std::vector<std::pair<std::string, std::string>>;
 /// A body written as consecutive pieces, none of which is copied.
 struct http_request {
   std::string method = "POST";
-  url to{};             ///< scheme, host, port of the peer
-  std::string target{}; ///< path and query as sent
+  url to{};              ///< scheme, host, port of the peer
+  std::string target{};  ///< path and query as sent
   header_fields headers{};
-  std::vector<std::shared_ptr<const void>> owners{}; ///< keeps shared pieces alive
-  std::vector<std::string_view> body{};                     ///< views into `owners`
+  std::vector<std::shared_ptr<const void>> owners{};  ///< keeps shared pieces alive
+  std::vector<std::string_view> body{};               ///< views into `owners`
 };
 
 struct http_response {
   unsigned status = 0;
-  header_fields headers{}; ///< names in lower case
+  header_fields headers{};  ///< names in lower case
   std::string body{};
 };
 
@@ -56,19 +56,19 @@ struct http_failure {
 };
 
 struct http_client_limits {
-  std::size_t max_connections = 1024; ///< open at once, all peers
+  std::size_t max_connections = 1024;  ///< open at once, all peers
   std::size_t max_idle_per_peer = 256;
-  millis idle_timeout{30'000}; ///< an idle connection is closed after this
+  millis idle_timeout{30'000};  ///< an idle connection is closed after this
   millis connect_timeout{10'000};
   std::size_t max_response_bytes = 64u << 20;
-  std::string ca_file{};   ///< PEM; empty for the system's roots
-  bool verify_peer = true; ///< host name and chain; tests alone turn it off
+  std::string ca_file{};    ///< PEM; empty for the system's roots
+  bool verify_peer = true;  ///< host name and chain; tests alone turn it off
 };
 
 struct http_client_stats {
   std::uint64_t requests = 0;
   std::uint64_t connections_opened = 0;
-  std::uint64_t stale_retries = 0; ///< idle connection found closed; retried once, unseen
+  std::uint64_t stale_retries = 0;  ///< idle connection found closed; retried once, unseen
   std::size_t open = 0;
   std::size_t idle = 0;
 };
@@ -80,7 +80,7 @@ public:
   using ticket = std::uint64_t;
 
   http_client(reactor& io, http_client_limits limits);
-  ~http_client(); ///< closes all connections; open calls end as cancelled
+  ~http_client();  ///< closes all connections; open calls end as cancelled
   http_client(const http_client&) = delete;
   http_client& operator=(const http_client&) = delete;
 
@@ -100,7 +100,7 @@ private:
 struct server_request {
   std::string method{};
   std::string target{};
-  header_fields headers{}; ///< names in lower case
+  header_fields headers{};  ///< names in lower case
   std::string body{};
 };
 
@@ -124,9 +124,9 @@ public:
 
   struct options {
     std::string address = "127.0.0.1";
-    std::uint16_t port = 0; ///< 0: the system picks
+    std::uint16_t port = 0;  ///< 0: the system picks
     std::size_t max_body_bytes = 64u << 20;
-    std::string certificate_file{}; ///< PEM; with key_file: serve TLS
+    std::string certificate_file{};  ///< PEM; with key_file: serve TLS
     std::string key_file{};
   };
 
@@ -146,4 +146,4 @@ private:
   std::shared_ptr<impl> impl_;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -18,22 +18,22 @@ using connection_ptr = std::shared_ptr<http_connection>;
 /// One send, from the caller's thread to its done.
 struct call {
   http_client::ticket id = 0;
-  std::string peer; ///< scheme, host and port: what a connection may be reused for
+  std::string peer;  ///< scheme, host and port: what a connection may be reused for
   std::shared_ptr<const outgoing> out;
   time_point deadline = never;
   http_client::done_fn done;
   result<void> sendable;
   timer_id deadline_timer = 0;
   timer_id connect_timer = 0;
-  connection_ptr on;       ///< while it has a connection
-  bool reused = false;     ///< `on` carried an exchange before
-  bool fresh_only = false; ///< its first try met a connection that was already closed
-  bool sent = false;       ///< bytes of it may have reached the peer
+  connection_ptr on;        ///< while it has a connection
+  bool reused = false;      ///< `on` carried an exchange before
+  bool fresh_only = false;  ///< its first try met a connection that was already closed
+  bool sent = false;        ///< bytes of it may have reached the peer
 };
 
 using call_ptr = std::shared_ptr<call>;
 
-} // namespace
+}  // namespace
 
 // Everything below runs on the reactor's thread, except where it says otherwise.
 struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
@@ -45,13 +45,13 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     connection_ptr connection;
     time_point since;
   };
-  using idle_list = std::list<idle_connection>; // the longest idle first
+  using idle_list = std::list<idle_connection>;  // the longest idle first
 
   reactor& io;
   const http_client_limits limits;
   std::shared_ptr<address_book> addresses;
 
-  std::mutex mutex; // guards what callers of any thread touch: the next three
+  std::mutex mutex;  // guards what callers of any thread touch: the next three
   std::vector<call_ptr> arrived;
   std::vector<ticket> cancelled;
   bool woken = false;
@@ -62,14 +62,14 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   std::atomic<std::uint64_t> requests{0}, opened{0}, stale{0};
   std::atomic<std::size_t> open{0}, idle_count{0};
 
-  std::deque<call_ptr> incoming; // a member: should an answer destroy us, shut() ends the rest
+  std::deque<call_ptr> incoming;  // a member: should an answer destroy us, shut() ends the rest
   std::unordered_map<ticket, call_ptr> calls;
-  std::deque<call_ptr> queue; // calls without a connection; ended ones are skipped
+  std::deque<call_ptr> queue;  // calls without a connection; ended ones are skipped
   idle_list idle;
   std::unordered_map<std::string, std::vector<idle_list::iterator>> idle_by_peer;
   timer_id idle_timer = 0;
-  bool closed = false; // nothing is sent any more
-  bool dead = false;   // nothing is called any more
+  bool closed = false;  // nothing is sent any more
+  bool dead = false;    // nothing is called any more
 
   // -- any thread --------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   }
 
   /// Ends a call that is still on its way; its connection cannot be used again.
-  void abandon(call_ptr c, error why) { // by value: the caller's may be the table's own
+  void abandon(call_ptr c, error why) {  // by value: the caller's may be the table's own
     if (c->on)
       drop(*std::exchange(c->on, nullptr));
     end(c, fail_call(*c, std::move(why)));
@@ -173,7 +173,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   void pump() {
     while (!queue.empty() && !closed) {
       auto c = queue.front();
-      if (!c->done) { // ended while it waited
+      if (!c->done) {  // ended while it waited
         queue.pop_front();
         continue;
       }
@@ -379,4 +379,4 @@ http_client_stats http_client::stats() const {
           .idle = s.idle_count};
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -30,7 +30,7 @@ bool is_end(const error_code& ec) {
   return ec == asio::error::eof || ec == asio::ssl::error::stream_truncated;
 }
 
-} // namespace
+}  // namespace
 
 std::string_view to_string(http_phase phase) noexcept {
   switch (phase) {
@@ -65,7 +65,7 @@ void http_connection::connect_next(error_code last) {
     connected(fail(errc::unavailable, explain_connect(last)));
     return;
   }
-  stream_.close(); // an address tried in vain leaves its socket open
+  stream_.close();  // an address tried in vain leaves its socket open
   auto& address = addresses_[next_address_++];
   stream_.socket().async_connect(address, [self = shared_from_this()](const error_code& ec) {
     if (!self->connected_)
@@ -187,4 +187,4 @@ http_phase http_connection::phase() const noexcept {
   return phase_;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -31,8 +31,8 @@ class http_connection : public std::enable_shared_from_this<http_connection> {
 public:
   struct ended {
     result<http_response> response;
-    bool reusable = false;  ///< may carry another exchange
-    bool untouched = false; ///< the peer closed before it sent one byte
+    bool reusable = false;   ///< may carry another exchange
+    bool untouched = false;  ///< the peer closed before it sent one byte
   };
   using connected_fn = std::function<void(result<void>)>;
   using ended_fn = std::function<void(ended)>;
@@ -78,4 +78,4 @@ private:
   std::array<char, 8192> buffer_;
 };
 
-} // namespace troupe
+}  // namespace troupe

@@ -47,7 +47,7 @@ private:
   void on_header_impl(error_code&) override {}
 
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
-    constexpr std::uint64_t trusted = 1u << 20; // a peer's word alone allocates no more
+    constexpr std::uint64_t trusted = 1u << 20;  // a peer's word alone allocates no more
     if (length)
       out_.body.reserve(static_cast<std::size_t>(std::min(*length, trusted)));
   }
@@ -79,7 +79,7 @@ error explain(const error_code& ec, std::size_t max_body_bytes) {
   return {errc::corrupt, "not valid HTTP/1.1: " + ec.message()};
 }
 
-} // namespace
+}  // namespace
 
 std::string_view http_message::header(std::string_view name) const {
   auto it = std::find_if(headers.begin(), headers.end(), [&](auto& h) { return h.first == name; });
@@ -92,7 +92,7 @@ struct http_reader::impl {
   bool no_body = false;
   bool started = false;
   http_message message{};
-  std::string pending{}; ///< bytes not parsed yet
+  std::string pending{};  ///< bytes not parsed yet
   std::variant<std::monostate, parser<true>, parser<false>> parse{};
 
   /// Calls `fn` with the parser of this kind of message.
@@ -223,4 +223,4 @@ http_message& http_reader::message() noexcept {
   return impl_->message;
 }
 
-} // namespace troupe
+}  // namespace troupe

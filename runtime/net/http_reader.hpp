@@ -16,7 +16,7 @@ struct http_message {
   unsigned status = 0;
   std::string method;
   std::string target;
-  header_fields headers; ///< names in lower case
+  header_fields headers;  ///< names in lower case
   std::string body;
 
   /// The first header of that name, or "".
@@ -44,10 +44,10 @@ public:
   /// Errors  unavailable: the message is not complete; the detail says how far it came.
   [[nodiscard]] result<void> feed_end();
 
-  [[nodiscard]] bool started() const noexcept; ///< some byte of this message was seen
+  [[nodiscard]] bool started() const noexcept;  ///< some byte of this message was seen
   [[nodiscard]] bool header_done() const noexcept;
   [[nodiscard]] bool done() const noexcept;
-  [[nodiscard]] bool keep_alive() const noexcept; ///< once done: the stream may carry another
+  [[nodiscard]] bool keep_alive() const noexcept;  ///< once done: the stream may carry another
 
   /// Bytes that came after the message's end.
   [[nodiscard]] std::size_t waiting() const noexcept;
@@ -59,4 +59,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace troupe
+}  // namespace troupe

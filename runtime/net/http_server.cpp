@@ -74,7 +74,7 @@ std::string header_of(const server_response& r, bool keep_alive) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 struct http_server::impl : std::enable_shared_from_this<http_server::impl> {
   impl(reactor& r, options o, handler_fn h)
@@ -231,8 +231,8 @@ private:
   std::string header_;
   bool reading_ = false;
   bool writing_ = false;
-  bool busy_ = false;        ///< the handler has a request that is not answered yet
-  bool close_after_ = false; ///< the answer being written is the last
+  bool busy_ = false;         ///< the handler has a request that is not answered yet
+  bool close_after_ = false;  ///< the answer being written is the last
   bool head_only_ = false;
   bool invited_ = false;
   bool closed_ = false;
@@ -367,4 +367,4 @@ std::size_t http_server::open() const noexcept {
   return impl_->open;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -40,4 +40,4 @@ void run_on_reactor(reactor& io, Fn fn) {
     }
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -42,7 +42,7 @@ void append_host(std::string& out, const url& u) {
     out.append(":").append(std::to_string(u.port));
 }
 
-} // namespace
+}  // namespace
 
 std::string peer_name(const url& u) {
   if (u.scheme == "unix")
@@ -91,4 +91,4 @@ std::string request_head(const http_request& r) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -20,4 +20,4 @@ namespace troupe {
 /// caller's own host and user-agent win, its content-length and transfer-encoding are left out.
 [[nodiscard]] std::string request_head(const http_request& r);
 
-} // namespace troupe
+}  // namespace troupe

@@ -47,7 +47,7 @@ bool is_not_tls(const error_code& ec) {
          || reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_UNKNOWN_PROTOCOL;
 }
 
-} // namespace
+}  // namespace
 
 result<tls_context> client_tls(const std::string& ca_file, bool verify_peer) {
   auto made = std::make_shared<ssl::context>(ssl::context::tls_client);
@@ -107,4 +107,4 @@ std::string explain_handshake(const error_code& ec, SSL* tls, const std::string&
   return "TLS: the handshake failed: " + ec.message();
 }
 
-} // namespace troupe
+}  // namespace troupe

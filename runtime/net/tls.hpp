@@ -29,4 +29,4 @@ using tls_context = std::shared_ptr<boost::asio::ssl::context>;
 [[nodiscard]] std::string explain_handshake(const boost::system::error_code& ec, SSL* tls,
                                             const std::string& host);
 
-} // namespace troupe
+}  // namespace troupe

@@ -55,7 +55,7 @@ std::string_view split_authority(std::string_view authority, std::string& host,
 }
 
 result<url> parse_unix(std::string_view text, std::string_view rest) {
-  constexpr std::size_t longest_path = 107; // sockaddr_un
+  constexpr std::size_t longest_path = 107;  // sockaddr_un
   if (!rest.starts_with('/') || rest.size() < 2)
     return refuse(text, "a socket's path must be absolute");
   if (rest.size() > longest_path)
@@ -63,7 +63,7 @@ result<url> parse_unix(std::string_view text, std::string_view rest) {
   return url{"unix", std::string{rest}, 0, ""};
 }
 
-} // namespace
+}  // namespace
 
 result<url> parse_url(std::string_view text) {
   auto colon = text.find("://");
@@ -99,4 +99,4 @@ result<url> parse_url(std::string_view text) {
   return out;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -24,4 +24,4 @@ namespace troupe {
   return std::min(limit, millis{static_cast<millis::rep>(random.uniform() * span)});
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -10,7 +10,7 @@ constexpr std::array<std::string_view, 11> names = {
   "connect", "timeout", "rate_limited", "overloaded", "server", "bad_reply",
   "quota",   "auth",    "bad_request",  "cancelled",  "unknown"};
 
-} // namespace
+}  // namespace
 
 std::string_view to_string(failure_class kind) noexcept {
   auto i = static_cast<std::size_t>(kind);
@@ -43,4 +43,4 @@ bool is_transient(failure_class kind) noexcept {
   return false;
 }
 
-} // namespace troupe
+}  // namespace troupe

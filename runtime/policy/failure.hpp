@@ -8,17 +8,17 @@
 namespace troupe {
 
 enum class failure_class : std::uint8_t {
-  connect,      ///< no connection: refused, DNS, TLS: retry
-  timeout,      ///< no answer in time: retry while the deadline lasts
-  rate_limited, ///< 429: retry, the server's wait first
-  overloaded,   ///< 503, 529: retry
-  server,       ///< other 5xx, 408, 409: retry
-  bad_reply,    ///< 200 that is not a reply (not JSON, wrong shape, cut short): retry
-  quota,        ///< the account is out of money: final
-  auth,         ///< 401, 403: final
-  bad_request,  ///< 400, 404, 413, 422: final
-  cancelled,    ///< by us: final
-  unknown       ///< final
+  connect,       ///< no connection: refused, DNS, TLS: retry
+  timeout,       ///< no answer in time: retry while the deadline lasts
+  rate_limited,  ///< 429: retry, the server's wait first
+  overloaded,    ///< 503, 529: retry
+  server,        ///< other 5xx, 408, 409: retry
+  bad_reply,     ///< 200 that is not a reply (not JSON, wrong shape, cut short): retry
+  quota,         ///< the account is out of money: final
+  auth,          ///< 401, 403: final
+  bad_request,   ///< 400, 404, 413, 422: final
+  cancelled,     ///< by us: final
+  unknown        ///< final
 };
 
 [[nodiscard]] std::string_view to_string(failure_class kind) noexcept;
@@ -29,4 +29,4 @@ enum class failure_class : std::uint8_t {
 /// True for the kinds that another try may cure.
 [[nodiscard]] bool is_transient(failure_class kind) noexcept;
 
-} // namespace troupe
+}  // namespace troupe

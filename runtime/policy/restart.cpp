@@ -17,7 +17,7 @@ bool wants_restart(restart_type type, const ending& how) {
   return false;
 }
 
-} // namespace
+}  // namespace
 
 restart_policy::restart_policy(restart_settings settings, std::uint64_t seed)
   : settings_{settings}, random_{seed} {}
@@ -53,4 +53,4 @@ millis restart_policy::next_delay(time_point now) {
   return settings_.jitter ? full_jitter(limit, random_) : limit;
 }
 
-} // namespace troupe
+}  // namespace troupe

@@ -18,8 +18,8 @@ enum class restart_type : std::uint8_t { permanent, transient, temporary };
 
 /// How a child ended, as its supervisor sees it.
 struct ending {
-  bool normal = false; ///< it stopped by itself, or was told to
-  std::string reason;  ///< one line for the journal
+  bool normal = false;  ///< it stopped by itself, or was told to
+  std::string reason;   ///< one line for the journal
 };
 
 /// Source  OTP design principles, "Supervisor Behaviour": at most `max_restarts` in `within`,
@@ -30,7 +30,7 @@ struct restart_settings {
   millis within{10'000};
   millis first_delay{10};
   millis longest_delay{5'000};
-  bool jitter = true; ///< false: the full delay, for tests and for whoever wants it steady
+  bool jitter = true;  ///< false: the full delay, for tests and for whoever wants it steady
 };
 
 struct restart_after {
@@ -59,10 +59,10 @@ private:
   [[nodiscard]] millis next_delay(time_point now);
 
   restart_settings settings_;
-  std::deque<time_point> restarts_; ///< those not older than `within`
-  std::uint32_t streak_ = 0;        ///< ends with less than `within` between neighbours
+  std::deque<time_point> restarts_;  ///< those not older than `within`
+  std::uint32_t streak_ = 0;         ///< ends with less than `within` between neighbours
   std::optional<time_point> last_end_;
   rng random_;
 };
 
-} // namespace troupe
+}  // namespace troupe

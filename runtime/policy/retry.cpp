@@ -29,4 +29,4 @@ std::variant<try_again, stop_trying> after_failure(const retry_limits& limits, f
   return try_again{delay};
 }
 
-} // namespace troupe
+}  // namespace troupe

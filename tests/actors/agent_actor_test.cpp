@@ -154,8 +154,8 @@ TEST_CASE("an agent that ends by itself leaves no timer", "[agent_actor]") {
 
 TEST_CASE("a dead sandbox is an observation, and the next snippet gets a fresh one",
           "[agent_actor]") {
-  test::run_fixture fx{std::make_shared<test::scripted_endpoint>(std::vector<std::string>{
-                         code("crash()"), code("final_answer(1)")}),
+  test::run_fixture fx{std::make_shared<test::scripted_endpoint>(
+                         std::vector<std::string>{code("crash()"), code("final_answer(1)")}),
                        [](const snippet& s) -> std::optional<snippet_outcome> {
                          if (s.code.find("crash") != std::string::npos)
                            return test::ended(snippet_end::crashed, "killed by signal 11");
@@ -170,9 +170,9 @@ TEST_CASE("a dead sandbox is an observation, and the next snippet gets a fresh o
 }
 
 TEST_CASE("no sandbox to be had ends the run with the reason", "[agent_actor]") {
-  test::run_fixture fx{
-    std::make_shared<test::scripted_endpoint>(std::vector<std::string>{code("1"), code("1"), code("1")}),
-    answer_final};
+  test::run_fixture fx{std::make_shared<test::scripted_endpoint>(
+                         std::vector<std::string>{code("1"), code("1"), code("1")}),
+                       answer_final};
   fx.backend->fail_next = 1000;
   one_run run{fx};
   fx.advance(60s);
@@ -181,14 +181,14 @@ TEST_CASE("no sandbox to be had ends the run with the reason", "[agent_actor]") 
   CHECK(run.ends->front().end.error.find("no sandbox today") != std::string::npos);
 }
 
-TEST_CASE("a tool called from code is journalled before and after, and answered",
-          "[agent_actor]") {
+TEST_CASE("a tool called from code is journalled before and after, and answered", "[agent_actor]") {
   test::run_fixture fx{
-    std::make_shared<test::scripted_endpoint>(std::vector<std::string>{code("convert_units()")}), hang};
+    std::make_shared<test::scripted_endpoint>(std::vector<std::string>{code("convert_units()")}),
+    hang};
   one_run run{fx};
   auto& box = *fx.backend->boxes.front();
-  box.call_tool({call_id{1}, "convert_units",
-                 {{"value", 1}, {"from_unit", "km"}, {"to_unit", "m"}}});
+  box.call_tool(
+    {call_id{1}, "convert_units", {{"value", 1}, {"from_unit", "km"}, {"to_unit", "m"}}});
   box.call_tool({call_id{2}, "no_such_tool", json::object()});
   fx.deliver();
   REQUIRE(box.answers.size() == 2);
@@ -226,10 +226,12 @@ TEST_CASE("viewers see the run's events; without viewers none is made", "[agent_
     std::make_shared<test::scripted_endpoint>(std::vector<std::string>{code("final_answer(1)")}),
     answer_final};
   std::vector<std::string> seen;
-  glue::post(fx.hub_at->get(), subscribe{"test", [&](const run_event& e) {
+  glue::post(fx.hub_at->get(), subscribe{"test",
+                                         [&](const run_event& e) {
                                            seen.push_back(e.kind);
                                            return true;
-                                         }, {}});
+                                         },
+                                         {}});
   fx.deliver();
   one_run run{fx};
   CHECK(!seen.empty());

@@ -1,5 +1,4 @@
 #include "actors/batch.hpp"
-
 #include "actors/supervisor.hpp"
 #include "tests/support/run_fixture.hpp"
 
@@ -17,14 +16,13 @@ std::optional<snippet_outcome> answer_all(const snippet&) {
 }
 
 struct batch_fixture : test::run_fixture {
-  batch_fixture(std::size_t samples, std::size_t width,
-                test::snippet_script script = answer_all, std::uint32_t epochs = 1)
-    : run_fixture{std::make_shared<test::scripted_endpoint>(
-                    [this](const model_request&) {
-                      if (crash_model_text.empty())
-                        return std::string{"<code>\nfinal_answer(1)\n</code>"};
-                      return crash_model_text;
-                    }),
+  batch_fixture(std::size_t samples, std::size_t width, test::snippet_script script = answer_all,
+                std::uint32_t epochs = 1)
+    : run_fixture{std::make_shared<test::scripted_endpoint>([this](const model_request&) {
+                    if (crash_model_text.empty())
+                      return std::string{"<code>\nfinal_answer(1)\n</code>"};
+                    return crash_model_text;
+                  }),
                   std::move(script)} {
     supervisor_options o;
     o.name = "agents";

@@ -1,5 +1,4 @@
 #include "actors/executor_pool.hpp"
-
 #include "tests/support/actor_fixture.hpp"
 #include "tests/support/scripted_executor.hpp"
 
@@ -11,17 +10,16 @@ using namespace std::chrono_literals;
 namespace {
 
 struct pool_fixture : test::actor_fixture {
-  explicit pool_fixture(executor_pool_options options = {.max_sandboxes = 2},
-                        test::snippet_script script = [](const snippet&) {
-                          return test::printed("ok");
-                        })
+  explicit pool_fixture(
+    executor_pool_options options = {.max_sandboxes = 2},
+    test::snippet_script script = [](const snippet&) { return test::printed("ok"); })
     : backend{std::make_shared<test::scripted_executor>(std::move(script))},
       stats{std::make_shared<executor_pool_stats>()},
       pool{keep(spawn_executor_pool(sys, backend, options, stats))} {}
 
-  caf::actor owner() { return keep(sys.spawn([](caf::event_based_actor*) -> caf::behavior {
-      return {[](int) {}};
-    })); }
+  caf::actor owner() {
+    return keep(sys.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; }));
+  }
 
   auto open(const caf::actor& who) {
     auto answer = ask<sandbox_ready>(pool, sandbox_open{run_id{1}, {}, who});

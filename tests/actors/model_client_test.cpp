@@ -1,5 +1,4 @@
 #include "actors/model_client.hpp"
-
 #include "tests/support/actor_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -50,7 +49,8 @@ public:
 };
 
 struct client_fixture : test::actor_fixture {
-  explicit client_fixture(model_client_options options = {.max_in_flight = 2, .retry = {.max_attempts = 3}})
+  explicit client_fixture(model_client_options options = {.max_in_flight = 2,
+                                                          .retry = {.max_attempts = 3}})
     : server{std::make_shared<manual_endpoint>()}, stats{std::make_shared<model_client_stats>()},
       client{keep(spawn_model_client(sys, server, options, stats, clock))} {}
 

@@ -1,6 +1,5 @@
-#include "actors/supervisor.hpp"
-
 #include "actors/address.hpp"
+#include "actors/supervisor.hpp"
 #include "tests/support/actor_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -42,8 +41,8 @@ struct spawn_log {
     o.name = "top";
     o.how = how;
     o.children = std::move(children);
-    o.restarts = {.max_restarts = 3, .within = 10s, .first_delay = 100ms, .longest_delay = 5s,
-                  .jitter = false};
+    o.restarts = {
+      .max_restarts = 3, .within = 10s, .first_delay = 100ms, .longest_delay = 5s, .jitter = false};
     o.report = [this](const supervision_report& r) { reports.push_back(r); };
     return o;
   }
@@ -92,10 +91,11 @@ TEST_CASE("restart type times way of ending is OTP's table", "[supervisor]") {
     const char* how;
     bool comes_back;
   };
-  for (auto r : {row{restart_type::permanent, "crash", true}, row{restart_type::permanent, "quit", true},
-                 row{restart_type::transient, "crash", true}, row{restart_type::transient, "quit", false},
-                 row{restart_type::temporary, "crash", false},
-                 row{restart_type::temporary, "quit", false}}) {
+  for (auto r :
+       {row{restart_type::permanent, "crash", true}, row{restart_type::permanent, "quit", true},
+        row{restart_type::transient, "crash", true}, row{restart_type::transient, "quit", false},
+        row{restart_type::temporary, "crash", false},
+        row{restart_type::temporary, "quit", false}}) {
     spawn_log log;
     test::actor_fixture fx;
     auto sup = fx.keep(spawn_supervisor(
@@ -112,8 +112,7 @@ TEST_CASE("one_for_all stops the others in reverse and starts all in order", "[s
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
   auto sup = fx.keep(spawn_supervisor(
-    fx.sys,
-    log.options(strategy::one_for_all, {log.child("a"), log.child("b"), log.child("c")}),
+    fx.sys, log.options(strategy::one_for_all, {log.child("a"), log.child("b"), log.child("c")}),
     fx.clock));
   fx.deliver();
   log.take();
@@ -125,11 +124,11 @@ TEST_CASE("one_for_all stops the others in reverse and starts all in order", "[s
 TEST_CASE("rest_for_one touches only those started later", "[supervisor]") {
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  auto sup = fx.keep(spawn_supervisor(
-    fx.sys,
-    log.options(strategy::rest_for_one,
-                {log.child("a"), log.child("b"), log.child("c"), log.child("d")}),
-    fx.clock));
+  auto sup =
+    fx.keep(spawn_supervisor(fx.sys,
+                             log.options(strategy::rest_for_one, {log.child("a"), log.child("b"),
+                                                                  log.child("c"), log.child("d")}),
+                             fx.clock));
   fx.deliver();
   log.take();
   log.tell("b", "crash");
@@ -137,8 +136,7 @@ TEST_CASE("rest_for_one touches only those started later", "[supervisor]") {
   CHECK(log.take() == "-b -d -c +b +c +d");
 }
 
-TEST_CASE("too many restarts end the supervisor, its children stopped in reverse",
-          "[supervisor]") {
+TEST_CASE("too many restarts end the supervisor, its children stopped in reverse", "[supervisor]") {
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
   auto sup = spawn_supervisor(
@@ -170,8 +168,8 @@ TEST_CASE("a supervisor's failure climbs to the one above it", "[supervisor]") {
     o.restarts.max_restarts = 0;
     return spawn_supervisor(sys, o, fx.clock);
   };
-  auto top = fx.keep(spawn_supervisor(
-    fx.sys, log.options(strategy::one_for_one, {inner}), fx.clock));
+  auto top =
+    fx.keep(spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {inner}), fx.clock));
   fx.deliver();
   log.take();
   log.tell("a", "crash");
@@ -188,8 +186,7 @@ TEST_CASE("stop ends children in reverse start order and then the supervisor, no
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
   auto sup = spawn_supervisor(
-    fx.sys,
-    log.options(strategy::one_for_one, {log.child("a"), log.child("b"), log.child("c")}),
+    fx.sys, log.options(strategy::one_for_one, {log.child("a"), log.child("b"), log.child("c")}),
     fx.clock);
   auto end = watch_end(sup);
   fx.deliver();
@@ -201,8 +198,7 @@ TEST_CASE("stop ends children in reverse start order and then the supervisor, no
   CHECK(glue::is_normal_exit(end->why));
 }
 
-TEST_CASE("a child that ignores stop is killed at its shutdown time, not before",
-          "[supervisor]") {
+TEST_CASE("a child that ignores stop is killed at its shutdown time, not before", "[supervisor]") {
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
   bool gone = false;
@@ -237,7 +233,8 @@ TEST_CASE("a start that throws counts as an end and is tried again", "[superviso
       throw std::runtime_error{"not yet"};
     return start(sys);
   };
-  auto sup = fx.keep(spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {good}), fx.clock));
+  auto sup =
+    fx.keep(spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {good}), fx.clock));
   fx.advance(5s);
   CHECK(tries == 3);
   CHECK(log.take() == "+a");
@@ -249,7 +246,8 @@ TEST_CASE("the address follows the living child", "[supervisor]") {
   auto spec = log.child("a");
   spec.where = std::make_shared<address>();
   auto where = spec.where;
-  auto sup = fx.keep(spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {spec}), fx.clock));
+  auto sup =
+    fx.keep(spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {spec}), fx.clock));
   fx.deliver();
   auto first = where->get();
   CHECK(first == log.last["a"]);
@@ -265,11 +263,11 @@ TEST_CASE("simple_one_for_one tells the asker of each child's end and keeps noth
           "[supervisor]") {
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  auto sup = fx.keep(
-    spawn_supervisor(fx.sys, log.options(strategy::simple_one_for_one, {}), fx.clock));
+  auto sup =
+    fx.keep(spawn_supervisor(fx.sys, log.options(strategy::simple_one_for_one, {}), fx.clock));
   auto [notify, ends] = fx.collector<child_ended>();
-  auto started = fx.ask<child_started>(
-    sup, start_child{log.child("x", restart_type::temporary), notify});
+  auto started =
+    fx.ask<child_started>(sup, start_child{log.child("x", restart_type::temporary), notify});
   fx.deliver();
   REQUIRE(started->has_value());
   REQUIRE((*started)->has_value());
@@ -277,8 +275,8 @@ TEST_CASE("simple_one_for_one tells the asker of each child's end and keeps noth
   fx.deliver();
   REQUIRE(ends->size() == 1);
   CHECK(!ends->front().how.normal);
-  auto again = fx.ask<child_started>(
-    sup, start_child{log.child("x", restart_type::temporary), notify});
+  auto again =
+    fx.ask<child_started>(sup, start_child{log.child("x", restart_type::temporary), notify});
   fx.deliver();
   CHECK((*again)->has_value());
 }
@@ -301,7 +299,8 @@ TEST_CASE("stop reaches a thousand dynamic children", "[supervisor]") {
 TEST_CASE("a stop during a backoff is obeyed at once", "[supervisor]") {
   spawn_log log;  // outlives the fixture, whose end it hears
   test::actor_fixture fx;
-  auto sup = spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {log.child("a")}), fx.clock);
+  auto sup =
+    spawn_supervisor(fx.sys, log.options(strategy::one_for_one, {log.child("a")}), fx.clock);
   auto end = watch_end(sup);
   fx.deliver();
   log.tell("a", "crash");

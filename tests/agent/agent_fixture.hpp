@@ -139,4 +139,4 @@ public:
   std::vector<agent_command> commands;
 };
 
-} // namespace troupe::test
+}  // namespace troupe::test

@@ -39,7 +39,7 @@ double per_turn(const std::shared_ptr<const agent_definition>& definition, int t
   return spent / (10.0 * runs);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("CPU per turn with 1 KB observations", "[.bench]") {
   auto o = options_for_tests();

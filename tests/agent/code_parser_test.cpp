@@ -13,7 +13,7 @@ parsed_reply parse(std::string_view text) {
   return parse_reply(text, {});
 }
 
-} // namespace
+}  // namespace
 
 // The cases of facts about smolagents' parse_code_blobs, its mistakes mended.
 
@@ -168,7 +168,7 @@ TEST_CASE("hostile replies of a megabyte are read in linear time", "[parser]") {
     auto p = parse("<code>" + many(piece));
     auto q = parse(many(piece));
     CAPTURE(piece, p.code.size(), q.code.size());
-    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{30}); // quadratic: hours
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{30});  // quadratic: hours
   }
 }
 

@@ -38,7 +38,7 @@ std::vector<agent_event> every_event() {
           deadline_passed{},        answered(1, "1")};
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a cancelled run ends in every state, abandoning what is in flight", "[ends]") {
   for (auto& s : stages()) {

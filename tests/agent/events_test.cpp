@@ -90,7 +90,7 @@ agent_options picky() {
   return o;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("folding any prefix of the journalled events gives the same next commands", "[events]") {
   auto definition = definition_of(picky());

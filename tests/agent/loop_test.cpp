@@ -12,7 +12,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a run starts with the system prompt and the task", "[loop]") {
   scripted_run run;
@@ -242,7 +242,7 @@ TEST_CASE("a bare reply is tried as code; when it is none, the format is explain
   auto text = run.last_content();
   CHECK(text.starts_with("Error:\nYour reply held no code"));
   CHECK(contains(text, "final_answer(\"your answer here\")"));
-  CHECK(run.request()[2]["content"] == "I think the final answer is 5."); // no tag was added
+  CHECK(run.request()[2]["content"] == "I think the final answer is 5.");  // no tag was added
   run.on(reply("final_answer(5)")).on(answered(5, "5"));
   CHECK(run.the<finish>().answer->tagged == 5);
   CHECK(run.the<finish>().snippets == 1);

@@ -15,7 +15,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("an observation shows what was printed, then the last value", "[observation]") {
   auto x = test::printed("one\ntwo\n").outcome;

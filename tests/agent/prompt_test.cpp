@@ -35,7 +35,7 @@ std::string complaint(std::string_view source) {
   return r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a tool is shown as a Python function with types, defaults and a docstring", "[prompt]") {
   CHECK(tool_stub(weather())

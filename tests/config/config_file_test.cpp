@@ -16,7 +16,7 @@ std::string refusal(std::string_view yaml) {
   return r ? "accepted" : r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a file's scalars, sequences and mappings become words with their lines", "[config]") {
   auto got = parse_config("# about\nmodel: openai/gpt\nepochs: 3\ntools: [a, b]\n"

@@ -15,4 +15,4 @@ inline env_lookup environment(std::map<std::string, std::string> variables) {
   };
 }
 
-} // namespace troupe::test
+}  // namespace troupe::test

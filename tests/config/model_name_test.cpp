@@ -21,7 +21,7 @@ std::string refusal(const model_options& m, const env_lookup& env = environment(
   return r ? "accepted" : r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a provider's name gives its address and the variable of its key", "[model_name]") {
   auto got = parse_model_name(named("openai/gpt-4.1"), environment({{"OPENAI_API_KEY", "k"}}));

@@ -29,7 +29,7 @@ std::string refusal(command c, const std::vector<option_input>& flags) {
   return r ? "accepted" : r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("with nothing given the table's defaults are the structs' own", "[options]") {
   auto got = resolve(command::eval, {}, environment({}), {});

@@ -46,7 +46,7 @@ public:
   fs::path path;
 };
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a sample's fields are read in all their forms", "[dataset]") {
   auto d = lines(

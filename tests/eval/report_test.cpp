@@ -54,7 +54,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a report sums what was used and keeps ends apart", "[report]") {
   auto r = make_report(finished_batch(), four_runs());

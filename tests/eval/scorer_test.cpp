@@ -28,7 +28,7 @@ double number(std::string_view text) {
   return n ? n->value : std::nan("");
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("exact is equal after trimming, and nothing more", "[scorer]") {
   CHECK(score(exact, "  Paris\n", {"Paris"}) == 1.0);

@@ -21,7 +21,7 @@ run_result scored(std::string sample, std::uint32_t epoch, std::optional<double>
   return r;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("t quantiles are those of the tables", "[statistics]") {
   // Source: R, qt(0.975, df).

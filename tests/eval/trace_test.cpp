@@ -42,7 +42,7 @@ std::vector<journal_event> a_run() {
   };
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a timeline shows what happened, when, in order", "[trace]") {
   auto text = render_trace(a_run(), std::nullopt);

@@ -73,7 +73,7 @@ life live_and_die(const std::string& path, std::uint64_t first, std::uint64_t re
       break;
   ::kill(child, SIGKILL);
   for (std::uint64_t n = 0; ::read(pipe[0], &n, sizeof n) == sizeof n;)
-    last = n; // reports that were on their way
+    last = n;  // reports that were on their way
   ::close(pipe[0]);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -109,7 +109,7 @@ void check_kept(const journal& j, const std::vector<life>& lives) {
   for (const auto& r : *results) {
     CHECK(samples.insert(r.sample_id).second);
     CHECK(r.answer == "answer of run " + std::to_string(r.run.value));
-    CHECK(j.events(r.run)->size() == events_per_entry); // never a result without its events
+    CHECK(j.events(r.run)->size() == events_per_entry);  // never a result without its events
   }
 }
 
@@ -183,7 +183,7 @@ bool mount_tiny(const std::string& folder) {
          && ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a writer killed at any moment loses nothing durable, tears nothing, doubles nothing",
           "[journal][crash]") {
@@ -201,7 +201,7 @@ TEST_CASE("a writer killed at any moment loses nothing durable, tears nothing, d
     lives.push_back(live_and_die(dir / "out.db", first, random.next() % 300));
     check_integrity(dir / "out.db");
   }
-  auto j = journal::open(dir / "out.db"); // a dead writer's lock is no lock
+  auto j = journal::open(dir / "out.db");  // a dead writer's lock is no lock
   REQUIRE(j);
   check_kept(**j, lives);
   CHECK((*j)->last_run()->value > 20);

@@ -49,4 +49,4 @@ inline run_result result_of(std::uint64_t run, std::string sample, std::uint32_t
   return r;
 }
 
-} // namespace troupe::test
+}  // namespace troupe::test

@@ -22,7 +22,7 @@ void edit(const std::string& path, const std::string& sql) {
   sqlite3_close(db);
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("what is appended is read back whole and in order", "[journal]") {
   temp_folder dir;

@@ -39,7 +39,7 @@ private:
   std::promise<void> gate_;
 };
 
-} // namespace
+}  // namespace
 
 TEST_CASE("all that waits is committed in one group, and answered in order", "[journal_thread]") {
   temp_folder dir;

@@ -11,7 +11,7 @@ std::optional<millis> after_header(std::string value) {
   return wait_asked({{"date", "Sun, 06 Nov 1994 08:49:37 GMT"}, {"retry-after", std::move(value)}});
 }
 
-} // namespace
+}  // namespace
 
 // The example of RFC 9110, section 5.6.7; the number from GNU date.
 TEST_CASE("an HTTP date is read to the second", "[wait]") {

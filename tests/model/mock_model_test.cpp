@@ -57,7 +57,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a conversation is found by its task and answers turn by turn", "[mock]") {
   auto s = script_of(R"({"conversations":[
@@ -178,7 +178,7 @@ TEST_CASE("failures come at their rate, of their kind, with their wait", "[mock]
     REQUIRE(drawn.reply.error().kind == failure_class::rate_limited);
     REQUIRE(drawn.reply.error().retry_after == 100ms);
   }
-  CHECK(failed > 880); // 1000, with a standard deviation of 27
+  CHECK(failed > 880);  // 1000, with a standard deviation of 27
   CHECK(failed < 1120);
 }
 

@@ -31,7 +31,7 @@ constexpr std::string_view openai_rate = R"json({
     }
 })json";
 
-} // namespace
+}  // namespace
 
 TEST_CASE("each status has its class", "[openai]") {
   struct row {

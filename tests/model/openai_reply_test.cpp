@@ -47,7 +47,7 @@ constexpr std::string_view openai_tools = R"({"model":"gpt-4.1","choices":[{"ind
     {"id":"call_b","type":"function","function":{"name":"get_time","arguments":""}}]},
   "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":82,"completion_tokens":17}})";
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a text reply gives text, end, model and usage", "[openai]") {
   auto r = good(openai_text);

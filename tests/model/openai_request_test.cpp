@@ -29,7 +29,7 @@ json request_of(const model_settings& settings) {
   return json::parse(body_of(settings, t));
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("plain messages carry their role and text", "[openai]") {
   CHECK(encoded({.from = role::system, .content = "Be brief."})

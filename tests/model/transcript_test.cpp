@@ -19,7 +19,7 @@ chat_message user(std::string text) {
   return {.from = role::user, .content = std::move(text)};
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("each message is encoded once, however often the conversation is viewed",
           "[transcript]") {
@@ -116,7 +116,7 @@ TEST_CASE("copies part when one of them appends", "[transcript]") {
 TEST_CASE("a copy that falls behind never writes over its elder", "[transcript]") {
   transcript a{plain};
   a.append(user(std::string(5000, 's')));
-  a.append(user("1")); // grows: from here on there is room in the block
+  a.append(user("1"));  // grows: from here on there is room in the block
   auto b = a;
   a.append(user("a"));
   b.append(user("b"));

@@ -99,7 +99,7 @@ void measure(std::size_t request_bytes, int calls, int wide) {
               static_cast<unsigned long long>(client.stats().connections_opened));
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("what a call costs on loopback", "[.bench]") {
   for (int wide : {1, 64}) {

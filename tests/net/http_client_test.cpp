@@ -224,7 +224,7 @@ TEST_CASE("a name that cannot be resolved is told apart from a dead server", "[h
   reactor io;
   http_client client{io, {}};
   std::vector<pending> calls(20);
-  for (auto& call : calls) // a label may have 63 bytes: no resolver is asked for this one
+  for (auto& call : calls)  // a label may have 63 bytes: no resolver is asked for this one
     client.send(post({"http", std::string(70, 'a'), 80, ""}), never, call.done());
   for (auto& call : calls) {
     auto f = failed(call.wait());

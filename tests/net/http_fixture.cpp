@@ -44,7 +44,7 @@ std::size_t body_length(std::string_view header) {
            : std::strtoul(std::string{header.substr(at + 16)}.c_str(), nullptr, 10);
 }
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<http_server> serve(reactor& io, http_server::handler_fn handler,
                                    http_server::options opts) {
@@ -185,4 +185,4 @@ std::string temp_dir::file(std::string_view name) const {
   return path_ + "/" + std::string{name};
 }
 
-} // namespace troupe::test
+}  // namespace troupe::test

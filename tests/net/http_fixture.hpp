@@ -177,4 +177,4 @@ private:
   std::string path_;
 };
 
-} // namespace troupe::test
+}  // namespace troupe::test

@@ -118,7 +118,7 @@ TEST_CASE("an idle connection that the server closed costs no failure", "[http]"
   reactor io;
   raw_server server{[](auto& peer, int) {
     peer.read_request();
-    peer.send(ok); // and closes, without having said so
+    peer.send(ok);  // and closes, without having said so
   }};
   http_client client{io, {}};
   for (int i = 0; i < 10; ++i)
@@ -132,7 +132,7 @@ TEST_CASE("a request that meets the close of its reused connection is sent once 
     peer.read_request();
     peer.send(ok);
     if (number == 1) {
-      peer.read_request(); // takes the second request, and closes without a byte
+      peer.read_request();  // takes the second request, and closes without a byte
       return;
     }
     peer.read_request();

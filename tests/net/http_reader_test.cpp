@@ -20,7 +20,7 @@ error failing(std::string_view bytes, std::size_t limit = 1000) {
   return ok.error();
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a message reads the same in one piece and byte by byte", "[reader]") {
   for (std::size_t step : {std::size_t{1}, std::size_t{2}, std::size_t{7}, chunked.size()}) {

@@ -45,7 +45,7 @@ server_response text(std::string body) {
 
 constexpr std::size_t until_closed = 1u << 20;
 
-} // namespace
+}  // namespace
 
 TEST_CASE("requests sent ahead are answered one by one, in order", "[server]") {
   reactor io;

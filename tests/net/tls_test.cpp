@@ -62,7 +62,7 @@ http_failure refused(http_client& client, const url& to) {
   return a.error();
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("HTTPS with a known issuer works, by name and by address, and is kept alive", "[tls]") {
   reactor io;

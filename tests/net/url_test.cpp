@@ -27,7 +27,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a URL gives scheme, host, port and path", "[url]") {
   CHECK(good("https://api.openai.com/v1") == url{"https", "api.openai.com", 443, "/v1"});

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array all = {connect, timeout, rate_limited, overloaded, server, bad_reply,
                             quota,   auth,    bad_request,  cancelled,  unknown};
 
-} // namespace
+}  // namespace
 
 TEST_CASE("every failure class has its own name, and the name leads back to it", "[failure]") {
   std::set<std::string_view> names;

@@ -37,7 +37,7 @@ restart_settings steady(std::uint32_t most = 1000) {
           .jitter = false};
 }
 
-} // namespace
+}  // namespace
 
 // Source: OTP design principles, "Supervisor Behaviour", section "Tuning the restart".
 TEST_CASE("restart type and way of ending decide as in OTP", "[restart]") {

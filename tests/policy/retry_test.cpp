@@ -37,7 +37,7 @@ spread sample(const retry_limits& limits, std::uint32_t attempt, std::optional<m
   return s;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("the delay is uniform from zero to a limit that doubles with each attempt", "[retry]") {
   retry_limits limits{.base = 500ms, .cap = 30s};

@@ -29,19 +29,18 @@ struct memory_journal {
       all += (all.empty() ? "" : " ") + e.kind;
     return all;
   }
-
 };
 
 struct run_fixture : actor_fixture {
   run_fixture(std::shared_ptr<scripted_endpoint> model_, snippet_script script,
               agent_options options_ = {})
-    : model{std::move(model_)},
-      backend{std::make_shared<scripted_executor>(std::move(script))} {
+    : model{std::move(model_)}, backend{std::make_shared<scripted_executor>(std::move(script))} {
     options_.prompts = shipped_prompts();
     if (options_.max_steps == 20)
       options_.max_steps = 5;
     options_.tools = {final_answer_tool().spec};
-    put(model_at, spawn_model_client(sys, model, {}, std::make_shared<model_client_stats>(), clock));
+    put(model_at,
+        spawn_model_client(sys, model, {}, std::make_shared<model_client_stats>(), clock));
     put(pool_at, spawn_executor_pool(sys, backend, {}, pool_stats));
     put(hub_at, spawn_event_hub(sys, interest));
     put(host_at, spawn_tool_host(sys));
@@ -75,23 +74,24 @@ struct run_fixture : actor_fixture {
   caf::actor spawn_memory_journal() {
     return sys.spawn([j = journal](caf::event_based_actor* self) -> caf::behavior {
       return {[=](const journal_append& x) -> caf::result<journal_durable> {
-        auto promise = self->make_response_promise<journal_durable>();
-        if (!j->failure.empty()) {
-          promise.deliver(glue::to_caf({errc::unavailable, j->failure}));
-          return promise;
-        }
-        j->events.insert(j->events.end(), x.entry->events.begin(), x.entry->events.end());
-        if (x.entry->result)
-          j->results.push_back(*x.entry->result);
-        if (j->hold)
-          j->held.push_back(promise);
-        else
-          promise.deliver(journal_durable{});
-        return promise;
-      }, [j](const pause_over&) {
-        for (auto& p : std::exchange(j->held, {}))
-          p.deliver(journal_durable{});
-      }};
+                auto promise = self->make_response_promise<journal_durable>();
+                if (!j->failure.empty()) {
+                  promise.deliver(glue::to_caf({errc::unavailable, j->failure}));
+                  return promise;
+                }
+                j->events.insert(j->events.end(), x.entry->events.begin(), x.entry->events.end());
+                if (x.entry->result)
+                  j->results.push_back(*x.entry->result);
+                if (j->hold)
+                  j->held.push_back(promise);
+                else
+                  promise.deliver(journal_durable{});
+                return promise;
+              },
+              [j](const pause_over&) {
+                for (auto& p : std::exchange(j->held, {}))
+                  p.deliver(journal_durable{});
+              }};
     });
   }
 

@@ -20,7 +20,7 @@ std::string complaint(std::string_view from, std::string_view to) {
   return r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("final_answer gives back its argument, whatever it is", "[builtin]") {
   auto tools = with(final_answer_tool());
@@ -72,7 +72,7 @@ TEST_CASE("units convert by the factors of NIST SP 811", "[builtin]") {
     auto tolerance = 1e-9 * std::max(1.0, std::abs(k.expected));
     CHECK(std::abs(*r - k.expected) <= tolerance);
   }
-  CHECK(*convert_units(1, "ft", "in") == 12); // exactly, not 12.000000000000002
+  CHECK(*convert_units(1, "ft", "in") == 12);  // exactly, not 12.000000000000002
   CHECK(*convert_units(98.6, "degF", "degC") == 37);
 }
 

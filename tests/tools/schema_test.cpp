@@ -14,7 +14,7 @@ std::string violation(std::string_view schema, std::string_view value) {
   return r.error().detail;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a violation deep inside is named by its place", "[schema]") {
   auto schema = R"({"type":"object","properties":{"rows":{"type":"array","items":{"type":"object",

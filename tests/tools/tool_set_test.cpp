@@ -39,7 +39,7 @@ bool takes(const tool_set& tools, const json& x) {
   return tools.call("f", {{"x", x}}, {}).has_value();
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a tool's name must be an identifier, no keyword, no builtin, and free (case 22)",
           "[tools]") {
