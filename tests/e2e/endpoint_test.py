@@ -25,7 +25,7 @@ class Endpoints(TroupeTest):
             return 200, {"content-type": "application/json"}, chat_reply(ANSWER)
 
         with FakeEndpoint(answer) as server:
-            done = self.eval(server.url, 40)
+            done = self.eval(server.url, 40, "--attempts", 20)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertGreater(len(throttled), 5)
         rows = results(self.folder / "out.db")
