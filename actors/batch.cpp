@@ -28,7 +28,7 @@ public:
     glue::house_rules(self_);
     start_more();
     return {
-      [this](run_finished& x) { on_finished(std::move(x)); },
+      [this](const run_finished& x) { on_finished(x); },
       [this](const child_ended& x) { on_child_ended(x); },
       [this](const batch_stop&) {
         wind_down(batch_end::stopped);
@@ -85,7 +85,7 @@ private:
       glue::post(agent, run_cancel{cancel_reason_});
   }
 
-  void on_finished(run_finished x) {
+  void on_finished(const run_finished& x) {
     auto it = running_.find(x.run);
     if (it == running_.end() || it->second.finished)
       return;

@@ -18,6 +18,7 @@ namespace {
 /// One option as the command line gave it.
 struct seen_option {
   std::vector<std::string> words;
+  std::string flag;  ///< of a boolean: true, or the word behind `=`
   CLI::Option* option = nullptr;
 };
 
@@ -28,11 +29,14 @@ void add_option(CLI::App& app, const option_spec& spec, seen_option& seen) {
   auto help = std::string{spec.help};
   if (!spec.fallback.empty())
     help += " [" + std::string{spec.fallback} + "]";
-  seen.option = app.add_option(flags, seen.words, help)->group(std::string{spec.group});
+  auto group = std::string{spec.group};
+  if (spec.type == option_type::boolean) {
+    // A flag takes a word only behind `=`: what follows it is the task or the dataset.
+    seen.option = app.add_flag(flags, seen.flag, help)->group(group);
+    return;
+  }
+  seen.option = app.add_option(flags, seen.words, help)->group(group);
   switch (spec.type) {
-  case option_type::boolean:
-    seen.option->expected(0, 1);
-    break;
   case option_type::list:
   case option_type::map:
     seen.option->allow_extra_args(false)->expected(1)->multi_option_policy(
@@ -99,8 +103,7 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
   std::vector<option_input> flags;
   for (const auto& [option, s] : seen)
     if (s.option->count() > 0) {
-      auto values = s.words;
-      std::erase(values, "");  // how CLI11 shows a flag without a word
+      auto values = s.flag.empty() ? s.words : std::vector{s.flag};
       flags.push_back({option, std::move(values), flag_of(*find_option(option))});
     }
   auto file = read_config(config);

@@ -8,4 +8,7 @@ struct overloaded : Ts... {
   using Ts::operator()...;
 };
 
+template <class... Ts>
+overloaded(Ts...) -> overloaded<Ts...>;  // Clang 16 does not deduce aggregates yet
+
 }  // namespace troupe

@@ -51,7 +51,7 @@ class Run(TroupeTest):
         self.assertIn("x = 6 * 7", done.stderr)
 
     def test_json_output_is_one_object(self):
-        done = self.troupe("run", "?", "--model", f"mock/{self.script()}", "--json")
+        done = self.troupe("run", "--json", "?", "--model", f"mock/{self.script()}")
         self.assertEqual(json.loads(done.stdout)["answer"], 3)
         self.assertEqual(done.stderr, "")
 
