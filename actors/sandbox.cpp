@@ -38,7 +38,7 @@ public:
       [this](const sandbox_close&) { return on_close(); },
       [this](const owner_down&) { close(); },
       [this](const stop&) { close(); },
-      [this](sandbox_closed& x) { on_closed(std::move(x.report)); },
+      [this](const sandbox_closed& x) { on_closed(x.report); },
     };
   }
 
@@ -106,7 +106,7 @@ private:
       [me = caf::actor{self_}](close_report r) { glue::post(me, sandbox_closed{std::move(r)}); });
   }
 
-  void on_closed(close_report report) {
+  void on_closed(const close_report& report) {
     glue::post(pool_, sandbox_gone{ticket_, report});
     for (auto& p : close_asked_)
       p.deliver(sandbox_closed{report});
