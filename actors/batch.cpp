@@ -1,6 +1,7 @@
 #include "actors/batch.hpp"
 
 #include "actors/caf_glue.hpp"
+#include "runtime/core/log.hpp"
 
 #include <caf/stateful_actor.hpp>
 
@@ -72,7 +73,7 @@ private:
     self_->request(agents_, caf::infinite, start_child{std::move(spec), caf::actor{self_}})
       .then([this, run, input = std::move(input)](
               child_started& x) mutable { on_started(run, x.child, std::move(input)); },
-            [this, run](const caf::error& e) { on_crash(run, glue::from_caf(e).detail); });
+            [this](const caf::error& e) { on_agents_lost(glue::from_caf(e).detail); });
   }
 
   void on_started(run_id run, const caf::actor& agent, run_started input) {
@@ -111,7 +112,9 @@ private:
     out.epoch = r.item.epoch;
     out.end = to_string(x.end.end);
     if (x.end.answer) {
-      out.answer = x.end.answer->text;
+      // A text is its own answer; of other values there is what Python's str() made, which is cut.
+      const auto& tagged = x.end.answer->tagged;
+      out.answer = tagged.is_string() ? tagged.get<std::string>() : x.end.answer->text;
       out.answer_value = to_plain(x.end.answer->tagged);
     }
     out.error = x.end.error;
@@ -174,11 +177,24 @@ private:
   // --- crashes
   // ------------------------------------------------------------------------------------
 
+  /// A normal end without run_finished before it is that of an agent that was told to go.
   void on_child_ended(const child_ended& x) {
-    if (x.how.normal)
-      return;  // run_finished has come, or comes: it was sent before the end
     run_id run{std::stoull(x.name.substr(std::string_view{"run-"}.size()))};
-    on_crash(run, x.how.reason);
+    auto it = running_.find(run);
+    if (it == running_.end() || it->second.finished)
+      return;
+    if (x.how.normal)
+      over(run);
+    else
+      on_crash(run, x.how.reason);
+  }
+
+  /// Without the agents' supervisor no run can start: the batch ends, and no sample is to blame.
+  void on_agents_lost(const std::string& why) {
+    log::error("no agent can be started: " + why);
+    cancel(batch_end::cancelled, "no agent can be started");
+    std::erase_if(running_, [](const auto& r) { return !r.second.agent; });
+    end_if_done();
   }
 
   void on_crash(run_id run, const std::string& why) {

@@ -14,9 +14,13 @@
 namespace troupe {
 namespace {
 
+// A backend that had to be replaced loses the opens it was busy with; each gets a few tries.
+constexpr std::uint32_t open_attempts = 3;
+
 struct waiting_open {
   sandbox_open what;
   caf::typed_response_promise<sandbox_ready> promise;
+  std::uint32_t attempts = 0;
 };
 
 struct place {
@@ -51,7 +55,7 @@ private:
       promise.deliver(glue::to_caf(
         {errc::over_budget, std::to_string(queue_.size()) + " opens are waiting for a sandbox"}));
     else
-      queue_.push_back({std::move(x), promise});
+      queue_.push_back({std::move(x), promise, 0});
     open_waiting();
     return promise;
   }
@@ -67,6 +71,7 @@ private:
   void open(waiting_open w) {
     auto ticket = ++last_ticket_;
     auto spec = w.what.spec;
+    ++w.attempts;
     places_[ticket].opening = std::move(w);
     stats_->live = places_.size();
     stats_->peak = std::max(stats_->peak.load(), places_.size());
@@ -84,6 +89,11 @@ private:
     auto w = std::move(*std::exchange(it->second.opening, std::nullopt));
     if (!x.opened) {
       ++stats_->open_failures;
+      if (x.opened.error().code == errc::unavailable && w.attempts < open_attempts && !stopping_) {
+        queue_.push_front(std::move(w));
+        free_place(x.ticket);
+        return;
+      }
       w.promise.deliver(glue::to_caf(x.opened.error()));
       free_place(x.ticket);
       return;

@@ -69,10 +69,12 @@ private:
     auto accepted = box_->run(std::move(code), [to = glue::weak_handle{self_}](snippet_outcome o) {
       to.post(snippet_ended{std::move(o)});
     });
-    if (accepted)
+    if (accepted) {
       running_ = promise;
-    else
-      promise.deliver(snippet_answer{killed(accepted.error().detail)});
+      return promise;
+    }
+    promise.deliver(snippet_answer{killed(accepted.error().detail)});
+    close();  // it died while it was idle: the place is given back
     return promise;
   }
 

@@ -8,4 +8,6 @@ mkdir -p "$cache"
 key=$({ cat "$file" .clang-tidy cmake/tidy.sh; git ls-files '*.hpp' | xargs cat; } | sha256sum | cut -c 1-32)
 [ -e "$cache/$key" ] && exit 0
 # GCC's precompiled headers mean nothing to clang: they are left out of its view of the commands.
-clang-tidy-16 --quiet -p "$build/tidy" "$file" 2>/dev/null && touch "$cache/$key"
+out=$(clang-tidy-16 --quiet -p "$build/tidy" "$file" 2>&1) && { touch "$cache/$key"; exit 0; }
+printf '%s\n' "$out" | grep -v ' warnings generated' >&2
+exit 1

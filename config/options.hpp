@@ -63,6 +63,7 @@ struct batch_options {
   double tolerance = 1e-6;                    ///< numeric: relative
   bool ignore_case = false;                   ///< exact, includes, regex
   std::map<std::string, std::string> fields;  ///< our field -> the data set's
+  bool retry_errors = false;                  ///< results that ended as error are forgotten first
   bool skip_bad_lines = false;
 };
 

@@ -22,6 +22,9 @@ constexpr std::size_t read_bytes = 64u << 10;
 constexpr int reads_per_turn = 8;  // then others have their turn on the reactor
 constexpr std::size_t max_queued_bytes = 256u << 20;
 
+// Calls of one snippet that wait for answers: more than 64 processes and threads never make.
+constexpr std::size_t max_open_calls = 64;
+
 /// How long a worker that closed its socket may take to die before it counts as a violation.
 constexpr auto end_of_file_grace = 250ms;
 
@@ -339,7 +342,7 @@ void jail_session::on_note(const init_note& note) {
 
 void jail_session::send(std::string frame) {
   to_send_ += frame;
-  if (to_send_.size() > max_queued_bytes)
+  if (to_send_.size() - sent_ > max_queued_bytes)
     doom(snippet_end::protocol, "the code takes no answers from its tools");
   else if (!sending_)
     flush();
@@ -347,16 +350,17 @@ void jail_session::send(std::string frame) {
 
 void jail_session::flush() {
   sending_ = false;
-  std::size_t sent = 0;
-  while (sent < to_send_.size()) {
-    auto size = ::send(data_.fd(), to_send_.data() + sent, to_send_.size() - sent,
+  while (sent_ < to_send_.size()) {
+    auto size = ::send(data_.fd(), to_send_.data() + sent_, to_send_.size() - sent_,
                        MSG_DONTWAIT | MSG_NOSIGNAL);
     if (size < 0)
       break;
-    sent += static_cast<std::size_t>(size);
+    sent_ += static_cast<std::size_t>(size);
   }
-  to_send_.erase(0, sent);
-  if (!to_send_.empty() && errno == EAGAIN) {
+  auto blocked = sent_ < to_send_.size() && errno == EAGAIN;
+  if (sent_ > to_send_.size() / 2)  // rarely: moving the rest for every piece would be quadratic
+    to_send_.erase(0, std::exchange(sent_, 0));
+  if (blocked) {
     sending_ = true;
     data_.when_writable([self = shared_from_this()] { self->flush(); });
   }
@@ -427,6 +431,12 @@ void jail_session::on_call(const worker::call& call) {
   if (!known || !call_fn_) {
     send(
       worker::answer_frame(call.id, fail(errc::not_found, "there is no tool '" + call.tool + "'")));
+    return;
+  }
+  if (running_->open_calls.size() >= max_open_calls) {
+    send(worker::answer_frame(call.id,
+                              fail(errc::over_budget, "more than " + std::to_string(max_open_calls)
+                                                        + " tool calls at once")));
     return;
   }
   running_->open_calls.push_back(call.id);

@@ -120,6 +120,7 @@ private:
   channel exit_;
   frame_splitter frames_;
   std::string to_send_;
+  std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
   bool sending_ = false;
 
   sandbox::output_fn output_fn_;

@@ -2,6 +2,7 @@
 
 #include "executors/jail/sys.hpp"
 
+#include <fstream>
 #include <string>
 
 #include <linux/sched.h>
@@ -24,6 +25,14 @@ std::string one_id(unsigned inside, unsigned outside) {
   return std::to_string(inside) + " " + std::to_string(outside) + " 1\n";
 }
 
+/// False for root of a user namespace (rootless containers): the ids that sandboxes get as root do
+/// not exist there.
+bool owns_all_ids() {
+  std::ifstream map{"/proc/self/uid_map"};
+  unsigned long inside = 0, outside = 0, count = 0;
+  return map >> inside >> outside >> count && inside == 0 && count >= 0xffffffff;
+}
+
 /// Not as id 0 there: to map a parent's 0 into a sandbox would need CAP_SETFCAP.
 void enter_user_namespace() {
   auto uid = ::geteuid();
@@ -38,7 +47,7 @@ void enter_user_namespace() {
 
 privilege enter_zygote_namespaces() {
   auto mode = privilege::rootless;
-  if (::geteuid() == 0 && ::unshare(zygote_flags) == 0)
+  if (::geteuid() == 0 && owns_all_ids() && ::unshare(zygote_flags) == 0)
     mode = privilege::root;
   else
     enter_user_namespace();

@@ -5,6 +5,7 @@
 #include <seccomp.h>
 
 #include <cstdint>
+#include <optional>
 
 #include <asm/ioctls.h>
 #include <linux/filter.h>
@@ -37,7 +38,7 @@ constexpr const char* allowed[] = {
   "inotify_rm_watch",
   // memory
   "brk", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "msync", "mincore",
-  "memfd_create", "membarrier",
+  "membarrier",
   // processes and threads; clone has its own rule
   "fork", "vfork", "execve", "execveat", "exit", "exit_group", "wait4", "waitid", "getpid",
   "getppid", "gettid", "getpgid", "getpgrp", "setpgid", "getsid", "setsid", "getuid", "geteuid",
@@ -65,12 +66,15 @@ constexpr const char* allowed[] = {
 struct rule {
   const char* name;
   scmp_arg_cmp condition;
+  std::optional<scmp_arg_cmp> also{};
 };
 
 constexpr scmp_datum_t namespace_flags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC
                                          | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
                                          | 0x80 /* CLONE_NEWTIME */;
 constexpr scmp_datum_t query_personality = 0xffffffff;
+constexpr scmp_datum_t socket_type_mask =
+  0xf;  // SOCK_TYPE_MASK: without the CLOEXEC and NONBLOCK bits
 
 constexpr scmp_arg_cmp equals(unsigned argument, scmp_datum_t x) {
   return {argument, SCMP_CMP_EQ, x, 0};
@@ -83,7 +87,8 @@ constexpr scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t
 /// Allowed with these arguments.
 constexpr rule conditional[] = {
   {"clone", masked(0, namespace_flags, 0)},
-  {"socketpair", equals(0, AF_UNIX)},
+  // Stream pairs only: a datagram socket can be sent to a name that another sandbox was given.
+  {"socketpair", equals(0, AF_UNIX), masked(1, socket_type_mask, SOCK_STREAM)},
   {"prlimit64", equals(0, 0)},  // its own limits only
   {"personality", equals(0, query_personality)},
   {"mknod", masked(1, S_IFMT, S_IFIFO)},
@@ -148,8 +153,10 @@ seccomp_filter::seccomp_filter() {
   ctx.set(SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree: 170 comparisons would cost each call
   for (auto* name : allowed)
     ctx.add(SCMP_ACT_ALLOW, name);
-  for (const auto& r : conditional)
-    ctx.add(SCMP_ACT_ALLOW, r.name, 1, &r.condition);
+  for (const auto& r : conditional) {
+    const scmp_arg_cmp conditions[] = {r.condition, r.also.value_or(r.condition)};
+    ctx.add(SCMP_ACT_ALLOW, r.name, r.also ? 2 : 1, conditions);
+  }
   ctx.add(SCMP_ACT_ERRNO(ENOSYS), "clone3");  // libc then uses clone, whose flags can be checked
   program_ = ctx.compile();
 }

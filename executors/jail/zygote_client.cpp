@@ -148,7 +148,14 @@ result<void> zygote_client::start() {
   p->pid = pid;
   p->socket.assign(std::move(ours));
   p->complaints.assign(std::move(read_end));
-  p->exit.assign(unique_fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});
+  unique_fd exit{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  if (!exit) {
+    auto why = system_error("pidfd of the zygote");
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, __WALL);
+    return fail(why);
+  }
+  p->exit.assign(std::move(exit));
   process_ = std::move(p);
   watch_socket();
   watch_stderr();
@@ -301,7 +308,8 @@ void zygote_client::on_exit() {
   }
   auto open = std::exchange(requests_, {});
   for (auto& r : open) {
-    if (r.attempts >= max_attempts) {
+    // One that was sent may have become a sandbox on its channels: it is not sent again with them.
+    if (r.sent || r.attempts >= max_attempts) {
       r.done(fail(errc::unavailable, why));
     } else {
       r.sent = false;

@@ -2,6 +2,7 @@
 #include "runtime/cli/commands.hpp"
 #include "runtime/cli/progress.hpp"
 #include "runtime/cli/signals.hpp"
+#include "runtime/eval/printable.hpp"
 #include "runtime/eval/report.hpp"
 #include "runtime/host/evaluation.hpp"
 
@@ -85,8 +86,27 @@ int say_end(const evaluation_outcome& end, const std::string& journal_path) {
     return complain(failed, "the journal cannot be written: " + end.detail + "; " + counted
                               + "; make room and give the same command again to go on");
   if (end.end == "failed")
-    return complain(failed, end.detail + "; " + counted);
+    return complain(failed, end.detail + "; what was finished is in " + journal_path);
   return complain(incomplete, end.end + ": " + counted + "; the same command goes on");
+}
+
+/// Says what went wrong most often, and how the samples are run again.
+void say_errors(const std::string& journal_path) {
+  auto store = journal::open_readonly(journal_path);
+  if (!store)
+    return;
+  auto results = (*store)->results();
+  if (!results)
+    return;
+  auto found = make_report({}, *results);
+  auto errors = found.ends.find("error");
+  if (errors == found.ends.end() || found.errors.empty())
+    return;
+  std::fprintf(stderr,
+               "%llu of %zu runs ended as error, most often: %s\n"
+               "run them again: the same command with --retry-errors\n",
+               static_cast<unsigned long long>(errors->second), results->size(),
+               printable_line(found.errors.front().first, 500).c_str());
 }
 
 std::string journal_path_for(const settings& s, const std::string& dataset_path) {
@@ -155,6 +175,7 @@ int eval_command(const words& arguments) {
   display.finish();
   if (auto code = say_end(end, journal_path); code != done)
     return code;
+  say_errors(journal_path);
   if (!given.options.output.quiet && !given.options.output.json)
     std::fprintf(stderr, "results: %s; see: troupe report %s\n", journal_path.c_str(),
                  journal_path.c_str());

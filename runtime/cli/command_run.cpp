@@ -2,12 +2,14 @@
 #include "runtime/cli/commands.hpp"
 #include "runtime/cli/live_view.hpp"
 #include "runtime/cli/signals.hpp"
+#include "runtime/eval/printable.hpp"
 #include "runtime/host/evaluation.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 
 #include <unistd.h>
@@ -35,18 +37,25 @@ json as_json(const run_result& r) {
   return out;
 }
 
+/// To a pipe as it is; to a terminal without what could command it.
+void print_answer(const std::string& answer) {
+  auto shown = (isatty(STDOUT_FILENO) == 1 ? printable(answer) : answer) + "\n";
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
 int say_result(const run_result& r, const output_options& how) {
   if (how.json)
     std::puts(dump_json(as_json(r)).c_str());
   else if (!r.answer.empty())
-    std::puts(r.answer.c_str());
+    print_answer(r.answer);
   if (!how.quiet && !how.json)
     std::fprintf(stderr, "%s: %u turns, %llu tokens, %.1f s\n", r.end.c_str(), r.turns,
                  static_cast<unsigned long long>(r.tokens.total()),
                  static_cast<double>(r.wall.count()) / 1e6);
   if (r.end == "success")
     return done;
-  return r.error.empty() ? static_cast<int>(no_answer) : complain(no_answer, r.error);
+  return r.error.empty() ? static_cast<int>(no_answer)
+                         : complain(no_answer, printable_line(r.error, 4096));
 }
 
 dataset one_task(const std::string& task) {
@@ -86,6 +95,10 @@ int run_command(const words& arguments) {
   request.options.batch.scorer.clear();
   request.data = one_task(given.rest[0]);
   request.env = process_environment();
+  request.journal_path = given.options.batch.out;
+  if (std::filesystem::exists(request.journal_path))
+    return complain(usage, "run writes a new journal, and '" + request.journal_path
+                             + "' is there already; give another --out");
   if (!how.quiet && !how.json)
     request.events = [colour](const run_event& e) {
       std::fputs(show_event(e, colour).c_str(), stderr);

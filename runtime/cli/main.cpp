@@ -1,8 +1,10 @@
 #include "runtime/cli/commands.hpp"
+#include "runtime/core/error.hpp"
 #include "runtime/core/log.hpp"
 #include "runtime/core/text.hpp"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -68,8 +70,14 @@ int complain(exit_code code, const std::string& line) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error at the write
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
   try {
-    return troupe::cli::dispatch({argv + 1, argv + argc});
+    auto code = troupe::cli::dispatch({argv + 1, argv + argc});
+    auto lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    if (lost && code == troupe::cli::done && errno != EPIPE)
+      return troupe::cli::complain(troupe::cli::failed,
+                                   "the output could not be written: " + troupe::errno_text(errno));
+    return code;
   } catch (const std::exception& e) {
     // A bug of ours, or no memory: one line, no trace.
     return troupe::cli::complain(troupe::cli::failed, std::string{"internal error: "} + e.what());

@@ -1,12 +1,12 @@
 #pragma once
-// Ctrl-C and SIGTERM as something to wait for, together with the end of the work.
+// Ctrl-C, SIGTERM and SIGHUP as something to wait for, together with the end of the work.
 
 #include <chrono>
 
 namespace troupe::cli {
 
-/// Blocks SIGINT and SIGTERM in this thread and all started after it, and reports them instead.
-/// Made before any other thread. One per process.
+/// Blocks SIGINT, SIGTERM and SIGHUP in this thread and all started after it, and reports them
+/// instead. Made before any other thread. One per process.
 class signals {
 public:
   signals();

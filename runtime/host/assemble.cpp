@@ -105,6 +105,8 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
   for (const auto& name : s.agent.tools) {
     if (!added)
       break;
+    if (name == "final_answer")
+      continue;  // always there
     auto found = builtin_tool(name);
     if (!found)
       return fail(found.error());

@@ -1,8 +1,11 @@
 #include "runtime/host/evaluation.hpp"
 
+#include "actors/caf_glue.hpp"
+#include "executors/spec_check.hpp"
 #include "runtime/eval/scorer.hpp"
 #include "runtime/host/assemble.hpp"
 
+#include <array>
 #include <future>
 #include <mutex>
 #include <set>
@@ -22,8 +25,27 @@ struct earlier_work {
   std::int64_t started_at = 0;
 };
 
+/// What must stay the same for results to be put together.
+constexpr std::array<const char*, 11> measured = {
+  "model",        "temperature", "agent",  "instructions", "tools",      "max_steps",
+  "token_budget", "imports",     "scorer", "tolerance",    "ignore_case"};
+
+result<void> check_same_options(const json& before, const json& now, const std::string& path) {
+  for (const auto* name : measured) {
+    auto of = [&](const json& all) {
+      return all.value(name, json::object()).value("value", json{});
+    };
+    if (of(before) != of(now))
+      return fail(errc::invalid_argument, "'" + path + "' was begun with another --"
+                                            + std::string{name} + " (" + dump_json(of(before))
+                                            + ", now " + dump_json(of(now))
+                                            + "); give another --out, or that value");
+  }
+  return {};
+}
+
 result<earlier_work> read_earlier(const journal& store, const std::string& path,
-                                  const dataset& data) {
+                                  const dataset& data, const settings& now) {
   earlier_work w;
   auto record = store.batch();
   if (!record)
@@ -35,6 +57,9 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
       return fail(errc::invalid_argument,
                   "'" + path + "' holds results of another dataset than '" + data.path
                     + "' as it is now; give another --out, or put the dataset back");
+    auto same = check_same_options(config->value("options", json::object()), to_json(now), path);
+    if (!same)
+      return fail(same.error());
     w.started_at = record->started_at;
   }
   auto results = store.results();
@@ -81,12 +106,16 @@ struct evaluation::impl {
   bool told = false;
   std::promise<void> ended;
 
+  /// Of a batch they are in the journal; a few are handed back too.
+  [[nodiscard]] bool keeps_results() const {
+    return request.journal_path.empty() || request.data.samples.size() == 1;
+  }
+
   [[nodiscard]] const sample& sample_of(const batch_item& i) const {
     return request.data.samples[i.index];
   }
 
   batch_plan plan(const earlier_work& before);
-  result<std::shared_ptr<const agent_context>> context();
   result<void> choose_scorer();
   result<void> begin();
   void tell(std::string end, std::string detail, const batch_progress& progress);
@@ -134,7 +163,7 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
       r.score = says.score;
       r.score_note = std::move(says.note);
     }
-    if (request.journal_path.empty()) {
+    if (keeps_results()) {
       std::lock_guard lock{mutex};
       outcome.results.push_back(r);
     }
@@ -143,17 +172,6 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
     tell(std::string{to_string(end.end)}, end.detail, end.progress);
   };
   return p;
-}
-
-result<std::shared_ptr<const agent_context>> evaluation::impl::context() {
-  const auto& o = request.options;
-  auto tools = tools_from(o);
-  if (!tools)
-    return fail(tools.error());
-  auto agent = agent_from(o, **tools, request.env);
-  if (!agent)
-    return fail(agent.error());
-  return host->make_context(std::move(*agent), *tools, sandbox_from(o, **tools));
 }
 
 /// A dataset none of whose targets can be read is found before anything is spent on it.
@@ -183,6 +201,15 @@ result<void> evaluation::impl::begin() {
   const auto& o = request.options;
   if (auto chosen = choose_scorer(); !chosen)
     return chosen;
+  auto tools = tools_from(o);
+  if (!tools)
+    return fail(tools.error());
+  auto agent = agent_from(o, **tools, request.env);
+  if (!agent)
+    return fail(agent.error());
+  auto box = sandbox_from(o, **tools);
+  if (auto fits = check_spec(box); !fits)
+    return fits;
   auto model = endpoint_from(o, request.env);
   auto boxes = executor_from(o);
   if (!model || !boxes)
@@ -195,7 +222,10 @@ result<void> evaluation::impl::begin() {
     if (!opened)
       return fail(opened.error());
     store = std::move(*opened);
-    auto earlier = read_earlier(*store, request.journal_path, request.data);
+    if (o.batch.retry_errors)
+      if (auto forgotten = store->forget_errors(); !forgotten)
+        return forgotten;
+    auto earlier = read_earlier(*store, request.journal_path, request.data, o);
     if (!earlier)
       return fail(earlier.error());
     before = std::move(*earlier);
@@ -208,11 +238,8 @@ result<void> evaluation::impl::begin() {
     return fail(started.error());
   host = std::move(*started);
 
-  auto made = context();
-  if (!made)
-    return fail(made.error());
   auto p = plan(before);
-  p.agent = std::move(*made);
+  p.agent = host->make_context(std::move(*agent), *tools, std::move(box));
 
   record.started_at = before.started_at != 0 ? before.started_at : wall_micros();
   record.config = dump_json({{"options", to_json(o)},
@@ -230,6 +257,9 @@ result<void> evaluation::impl::begin() {
   if (request.progress || request.events)
     host->watch({"command line", request.events, request.progress});
   batch = host->start_batch(std::move(p));
+  batch->attach_functor([this](const caf::error& why) {  // after `done` there is nothing to tell
+    tell("failed", "the batch ended: " + glue::from_caf(why).detail, {});
+  });
   return {};
 }
 
@@ -280,7 +310,12 @@ result<std::unique_ptr<evaluation>> evaluation::start(evaluation_request request
 
 evaluation::evaluation(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
 
-evaluation::~evaluation() = default;
+evaluation::~evaluation() {
+  if (impl_) {  // the runtime first: its end may still tell us things
+    impl_->batch = nullptr;
+    impl_->host.reset();
+  }
+}
 
 void evaluation::stop() {
   caf::anon_send(impl_->batch, batch_stop{});
@@ -297,6 +332,7 @@ evaluation_outcome evaluation::wait() {
   p.host->stop_tree();  // first: the record counts the last sandbox's teardown too
   if (auto* thread = p.host->store()) {
     p.record.ended_at = wall_micros();
+    p.record.machine = dump_json(machine_record(p.host->backend()));  // now the isolation is known
     p.record.end = p.outcome.end;
     p.record.stats = dump_json(p.stats());
     if (auto put = thread->put_batch(p.record, {}); put)

@@ -28,7 +28,8 @@ struct evaluation_outcome {
   std::string end;     ///< completed, stopped, cancelled, journal_failed, failed
   std::string detail;  ///< for the last two: one line for the user
   batch_progress progress;
-  std::vector<run_result> results;  ///< of this session, when nothing is kept
+  std::vector<run_result>
+    results;  ///< of this session, when nothing is kept or there is one sample
 };
 
 /// Resource: owns the runtime; its end is the end of every thread, socket and sandbox.

@@ -193,6 +193,8 @@ result<std::unique_ptr<runtime>> runtime::start(runtime_options options, make_en
   auto begun = steady_clock::now();
   while (!out->impl_->agents_at->get() && steady_clock::now() - begun < std::chrono::seconds{10})
     std::this_thread::yield();
+  if (!out->impl_->agents_at->get())
+    return fail(errc::unavailable, "the supervision tree did not start within 10 s");
   return out;
 }
 

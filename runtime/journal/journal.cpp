@@ -301,6 +301,11 @@ result<void> journal::append(const std::vector<journal_entry>& entries) {
   return impl_->transact([&] { return impl_->write_all(entries); });
 }
 
+result<void> journal::forget_errors() {
+  return impl_->transact(
+    [&] { return execute(impl_->db.get(), "DELETE FROM results WHERE \"end\" = 'error'"); });
+}
+
 result<void> journal::put_batch(const batch_record& record) {
   return impl_->transact([&] {
     auto& put = *impl_->put_batch;

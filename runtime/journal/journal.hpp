@@ -98,6 +98,10 @@ public:
   [[nodiscard]] result<void> put_batch(const batch_record& record);
   [[nodiscard]] result<batch_record> batch() const;
 
+  /// Forgets the results that ended as error, so that their samples are run again. Their events
+  /// stay.
+  [[nodiscard]] result<void> forget_errors();
+
   /// The highest run id used, 0 when none: a resumed batch goes on above it.
   [[nodiscard]] result<run_id> last_run() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -37,7 +38,10 @@ void write_owner(int fd) {
 }  // namespace
 
 result<writer_lock> writer_lock::take(const std::string& path) {
-  auto file = path + ".lock";
+  // By the file itself, not by a link to it: two names must not make two writers.
+  std::error_code unresolved;
+  auto real = std::filesystem::weakly_canonical(path, unresolved);
+  auto file = (unresolved ? path : real.string()) + ".lock";
   while (true) {
     auto fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)

@@ -75,13 +75,20 @@ TEST_CASE("an owner that died while its sandbox was opening leaves none behind",
 
 TEST_CASE("a failed open frees its place and tells why", "[executor_pool]") {
   pool_fixture fx{{.max_sandboxes = 1}};
-  fx.backend->fail_next = 1;
+  fx.backend->fail_next = 3;
   auto who = fx.owner();
   auto a = fx.open(who);
   REQUIRE(a->has_value());
   REQUIRE(!(*a)->has_value());
   CHECK((*a)->error().detail == "no sandbox today");
   CHECK((*fx.open(who))->has_value());
+}
+
+TEST_CASE("an open that its backend lost is tried again", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  fx.backend->fail_next = 2;
+  CHECK((*fx.open(fx.owner()))->has_value());
+  CHECK(fx.stats->open_failures == 2);
 }
 
 TEST_CASE("a full queue is an error, not a wait without end", "[executor_pool]") {
@@ -102,6 +109,19 @@ TEST_CASE("a dead snippet's sandbox closes by itself", "[executor_pool]") {
   fx.deliver();
   CHECK((**ran)->outcome.end == snippet_end::crashed);
   CHECK(fx.backend->log->live == 0);
+}
+
+TEST_CASE("a sandbox that died while it was idle gives its place back", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  fx.backend->boxes.front()->gone = true;
+  auto ran = fx.ask<snippet_answer>((**a)->sandbox, snippet_run{{.code = "1"}});
+  auto next = fx.open(who);
+  REQUIRE(ran->has_value());
+  CHECK((**ran)->outcome.end == snippet_end::killed);
+  REQUIRE(next->has_value());
+  CHECK((*next)->has_value());
 }
 
 TEST_CASE("closing a sandbox ends the snippet in it", "[executor_pool]") {

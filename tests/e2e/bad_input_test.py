@@ -102,6 +102,27 @@ class BadInput(TroupeTest):
         self.assert_one_clear_line(self.eval(self.dataset(3)), "another dataset", "--out")
         self.assertEqual(len(results(self.folder / "out.db")), 2)
 
+    def test_a_journal_begun_with_another_model_or_scorer(self):
+        data = self.dataset(2)
+        self.assertEqual(self.eval(data, "--scorer", "numeric").returncode, 0)
+        self.assert_one_clear_line(self.eval(data, "--scorer", "exact"), "--scorer", "numeric")
+        other = self.script("other.json")
+        done = self.troupe("eval", data, "--model", f"mock/{other}", "--out", "out.db",
+                           "--scorer", "numeric")
+        self.assert_one_clear_line(done, "--model", "other.json")
+
+    def test_a_profile_that_is_not_there(self):
+        self.assert_one_clear_line(self.eval(self.dataset(1), "--profile", "defualt"), "profile")
+        self.assertFalse((self.folder / "out.db").exists())
+
+    def test_output_that_cannot_be_written(self):
+        self.assertEqual(self.eval(self.dataset(1)).returncode, 0)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TROUPE, "report", "out.db"], cwd=self.folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, env=clean_environment(),
+                                  timeout=60 * PATIENCE, check=False)
+        self.assert_one_clear_line(done, "could not be written", code=1)
+
     def test_an_out_folder_that_is_not_there(self):
         done = self.troupe("eval", self.dataset(1), "--model", f"mock/{self.script()}",
                            "--out", "no/such/out.db")

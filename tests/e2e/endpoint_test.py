@@ -48,10 +48,16 @@ class Endpoints(TroupeTest):
         done = self.eval(f"http://127.0.0.1:{port}/v1", 3, "--attempts", 2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["error"] * 3)
+        self.assertIn("--retry-errors", done.stderr)
+        self.assertIn(str(port), done.stderr)
         report = self.troupe("report", "out.db")
         self.assertEqual(report.returncode, 0, report.stderr)
-        trace = self.troupe("trace", "out.db", "q0")
-        self.assertIn(str(port), trace.stdout)
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            again = self.troupe("eval", "data.jsonl", "--model", "openai/fake", "--base-url", server.url,
+                                "--scorer", "numeric", "--out", "out.db", "--retry-errors",
+                                OPENAI_API_KEY="x")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 3)
 
     def test_a_reply_that_is_not_json_ends_as_an_error_not_a_crash(self):
         with FakeEndpoint(lambda n, b: (200, {}, "<html>gateway</html>")) as server:

@@ -34,6 +34,8 @@ public:
   }
 
   result<void> run(snippet code, done_fn done) override {
+    if (gone)
+      return fail(errc::unavailable, "the sandbox is gone");
     log_->ran.push_back(code.code);
     auto outcome = script_(code);
     if (outcome)
@@ -69,6 +71,7 @@ public:
   void call_tool(code_call c) { call_(std::move(c)); }
 
   std::vector<std::pair<call_id, result<json>>> answers;
+  bool gone = false;  ///< it died while it was idle
 
 private:
   snippet_script script_;
