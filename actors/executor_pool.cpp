@@ -114,6 +114,9 @@ private:
       ++stats_->closed_clean;
     } else {
       ++stats_->closed_unclean;
+      // Something of it may live on: its place is not given to another.
+      if (options_.max_sandboxes > 1)
+        --options_.max_sandboxes;
       log::error("a sandbox was not verified gone: " + x.report.detail);
     }
     free_place(x.ticket);
