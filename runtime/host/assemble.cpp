@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -145,6 +146,19 @@ sandbox_spec sandbox_from(const settings& s, const tool_set& tools) {
   spec.limits.memory_bytes = s.sandbox.memory_bytes;
   spec.limits.processes = s.sandbox.processes;
   return spec;
+}
+
+result<void> try_sandbox(executor& backend, sandbox_spec spec) {
+  auto answer = std::make_shared<std::promise<result<void>>>();
+  backend.open(std::move(spec), [answer](result<std::shared_ptr<sandbox>> opened) {
+    if (!opened) {
+      answer->set_value(fail(opened.error()));
+      return;
+    }
+    auto box = *opened;
+    box->close([answer, box](const close_report&) { answer->set_value({}); });
+  });
+  return answer->get_future().get();
 }
 
 json machine_record(const executor* backend) {

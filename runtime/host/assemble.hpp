@@ -32,6 +32,11 @@ agent_from(const settings& s, const tool_set& tools, const env_lookup& env);
 
 [[nodiscard]] sandbox_spec sandbox_from(const settings& s, const tool_set& tools);
 
+/// Opens one sandbox and closes it: what is wrong with the machine or the spec is found before the
+/// first model call is paid. Blocks, at most the spec's open_timeout and a little.
+/// Errors  the executor's.
+[[nodiscard]] result<void> try_sandbox(executor& backend, sandbox_spec spec);
+
 /// Cores, memory, kernel, versions and isolation, for the batch record.
 [[nodiscard]] json machine_record(const executor* backend);
 

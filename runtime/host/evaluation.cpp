@@ -237,6 +237,8 @@ result<void> evaluation::impl::begin() {
   if (!started)
     return fail(started.error());
   host = std::move(*started);
+  if (auto works = try_sandbox(*host->backend(), box); !works)
+    return fail(works.error().code, "no sandbox can be opened: " + works.error().detail);
 
   auto p = plan(before);
   p.agent = host->make_context(std::move(*agent), *tools, std::move(box));
