@@ -158,6 +158,9 @@ private:
 
   void give_up(std::uint64_t id, const call& c, model_failure failure, std::string_view why) {
     failure.attempts = c.attempt;
+    if (failure.retry_after && is_transient(failure.kind) && *failure.retry_after >= millis{1000})
+      failure.detail +=
+        "; the server asks to wait " + std::to_string(failure.retry_after->count() / 1000) + " s";
     if (c.attempt > 1)
       failure.detail +=
         " (" + std::to_string(c.attempt) + " tries; gave up: " + std::string{why} + ")";

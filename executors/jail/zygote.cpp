@@ -104,7 +104,7 @@ void spawn(sandbox_parts parts, spawn_reply& reply, unique_fd& pidfd) {
   parts.start.reset(start[0]);
   int raw_pidfd = -1;
   auto pid = clone_sandbox(raw_pidfd);
-  must(pid >= 0, "clone3 with new namespaces");
+  must(pid >= 0, "clone3 with new namespaces (inside a chroot the kernel makes none)");
   if (pid == 0) {
     go.reset();
     ::close(zygote_fd);

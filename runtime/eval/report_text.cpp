@@ -228,6 +228,8 @@ void add_sandboxes(table& t, const report& r) {
   for (auto name : {"sandboxes", "executor"})
     if (const auto* stats = section(r.stats, name))
       t.line("", figures(*stats));
+  if (const auto* executor = section(r.machine, "executor"))
+    t.line("isolation", printable_line(string_or(*executor, "isolation"), 400));
 }
 
 void add_rest(table& t, const report& r) {
