@@ -69,6 +69,7 @@ private:
       else
         next.promise.deliver(glue::to_caf(taken.error()));
     }
+    quit_when_idle();
   }
 
   void on_done(append_done& x) {
