@@ -32,7 +32,7 @@ endfunction()
 # troupe_add_tests(core LINK troupe::core SOURCES x_test.cpp): one binary, one CTest entry per case.
 # REAL_TIME: its deadlines are the machine's, so it runs with no other test beside it.
 function(troupe_add_tests name)
-  cmake_parse_arguments(arg "REAL_TIME" "TIMEOUT" "SOURCES;LINK;PCH;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "REAL_TIME" "TIMEOUT" "SOURCES;LINK;PCH" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -45,6 +45,5 @@ function(troupe_add_tests name)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
   endif()
   catch_discover_tests(${name}_test TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}" SKIP_RETURN_CODE 4
-               RUN_SERIAL ${arg_REAL_TIME})
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4 RUN_SERIAL ${arg_REAL_TIME})
 endfunction()

@@ -308,8 +308,7 @@ void zygote_client::on_exit() {
   }
   auto open = std::exchange(requests_, {});
   for (auto& r : open) {
-    // One that was sent may have become a sandbox on its channels: it is not sent again with them.
-    if (r.sent || r.attempts >= max_attempts) {
+    if (r.attempts >= max_attempts) {
       r.done(fail(errc::unavailable, why));
     } else {
       r.sent = false;

@@ -278,11 +278,13 @@ TEST_CASE("a client may be destroyed from within an answer", "[http]") {
   auto client = std::make_unique<http_client>(io, http_client_limits{.max_connections = 1});
   std::promise<void> gone;
   pending second;
-  client->send(post(local(server->port())), never, [&](auto&&) {
-    client.reset();
-    gone.set_value();
+  io.post([&] {  // on the reactor: no answer comes before both are sent
+    client->send(post(local(server->port())), never, [&](auto&&) {
+      client.reset();
+      gone.set_value();
+    });
+    client->send(post(local(server->port())), soon(patience), second.done());
   });
-  client->send(post(local(server->port())), soon(patience), second.done());
   REQUIRE(gone.get_future().wait_for(patience) == std::future_status::ready);
   CHECK(failed(second.wait()).what.code == errc::cancelled);
 }
