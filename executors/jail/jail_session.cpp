@@ -340,7 +340,7 @@ void jail_session::on_note(const init_note& note) {
   }
 }
 
-void jail_session::send(std::string frame) {
+void jail_session::send(const std::string& frame) {
   to_send_ += frame;
   if (to_send_.size() - sent_ > max_queued_bytes)
     doom(snippet_end::protocol, "the code takes no answers from its tools");
@@ -443,7 +443,7 @@ void jail_session::on_call(const worker::call& call) {
   call_fn_({call_id{call.id}, call.tool, call.arguments});
 }
 
-void jail_session::answer(call_id id, result<json> value) {
+void jail_session::answer(call_id id, const result<json>& value) {
   if (!running_ || running_->reply || verdict_ || dead_)
     return;
   if (std::erase(running_->open_calls, id.value) > 0)
@@ -497,7 +497,7 @@ void jail_session::listen(sandbox::output_fn output, sandbox::call_fn call) {
   call_fn_ = std::move(call);
 }
 
-void jail_session::run(snippet code, done_fn done) {
+void jail_session::run(const snippet& code, done_fn done) {
   running_ = std::make_unique<running>();
   running_->id = ++last_snippet_;
   running_->done = std::move(done);

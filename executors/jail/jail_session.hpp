@@ -33,9 +33,9 @@ public:
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
   /// One snippet at a time; the caller has made sure. In a dead sandbox it ends at once.
-  void run(snippet code, done_fn done);
+  void run(const snippet& code, done_fn done);
 
-  void answer(call_id id, result<json> value);
+  void answer(call_id id, const result<json>& value);
   void interrupt(std::string why);
   void close(sandbox::closed_fn done);
 
@@ -75,7 +75,7 @@ private:
   void drain_output();
   void expect_death();
   void take_output(std::string_view bytes);
-  void send(std::string frame);
+  void send(const std::string& frame);
   void flush();
 
   // frames

@@ -64,6 +64,7 @@ code_agent::code_agent(std::shared_ptr<const agent_definition> definition, messa
                        transcript start, run_id run)
   : definition_{std::move(definition)}, encode_{encode}, messages_{std::move(start)}, run_{run} {}
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as its sibling takes it
 code_agent::code_agent(std::shared_ptr<const agent_options> options, message_encoder encode,
                        run_id run)
   : code_agent{defined(*options), encode, run} {}

@@ -49,9 +49,9 @@ private:
     return false;
   }
 
-  bool step_into(std::string step, const json& x, unsigned depth) {
+  bool step_into(const std::string& step, const json& x, unsigned depth) {
     auto before = path_.size();
-    path_ += std::move(step);
+    path_ += step;
     if (!check(x, depth))
       return false;
     path_.resize(before);

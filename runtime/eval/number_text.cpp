@@ -74,7 +74,7 @@ private:
     std::string digits;
     while (is_digit(peek()))
       digits += text_[at_++];
-    while ((peek() == ',' || peek() == '_') && digits.size() >= 1 && three_digits_follow()
+    while ((peek() == ',' || peek() == '_') && !digits.empty() && three_digits_follow()
            && (grouped_ || digits.size() <= 3)) {
       grouped_ = true;
       digits += text_.substr(at_ + 1, 3);
