@@ -66,6 +66,10 @@ void check_walls(jail_fixture& fx) {
   is("[err(lambda: socket.socket(f, socket.SOCK_DGRAM)) for f in (1, 10, 16, 17, 38, 40)]",
      R"(["EPERM","EPERM","EPERM","EPERM","EPERM","EPERM"])");
   is("err(lambda: socket.socketpair())", "\"done\"");
+  // A datagram pair could be sent to a name that another sandbox was given.
+  is("[err(lambda: socket.socketpair(socket.AF_UNIX, t)) for t in (2, 3, 5, 2 | 0x80000)]",
+     R"(["EPERM","EPERM","EPERM","EPERM"])");
+  is("err(lambda: os.memfd_create('x'))", "\"EPERM\"");  // memory that RLIMIT_AS does not count
   is("sys(165, b'none', b'/tmp', b'tmpfs', 0, 0)", "\"EPERM\"");                 // mount
   is("sys(166, b'/tmp', 0)", "\"EPERM\"");                                       // umount2
   is("sys(155, b'/tmp', b'/tmp')", "\"EPERM\"");                                 // pivot_root
