@@ -82,12 +82,6 @@ void jail_session::open(opened_fn done) {
   opened_ = std::move(done);
   slot_ = core_->take_slot();
   core_->opening(shared_from_this());
-  auto theirs = make_channels();
-  if (!theirs) {
-    open_error_ = theirs.error();
-    on_dead();
-    return;
-  }
   queue_handshake();
   timers_.push_back(core_->io.in(spec_.limits.open_timeout, [weak = weak_from_this()] {
     if (auto self = weak.lock(); self && self->opened_)
@@ -95,7 +89,7 @@ void jail_session::open(opened_fn done) {
   }));
   spawning_ = true;
   core_->zygote->spawn(
-    make_request(), std::move(*theirs),
+    make_request(), [self = shared_from_this()] { return self->make_channels(); },
     [self = shared_from_this()](result<spawned> got) { self->on_spawned(std::move(got)); });
 }
 
@@ -108,7 +102,7 @@ void jail_session::on_open_timeout() {
   finish_open(fail(std::move(e)));
 }
 
-result<std::array<unique_fd, 3>> jail_session::make_channels() {
+result<zygote_client::channels> jail_session::make_channels() {
   int data[2], control[2], output[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, data) != 0)
     return fail(system_error("socketpair for a sandbox"));
@@ -120,11 +114,13 @@ result<std::array<unique_fd, 3>> jail_session::make_channels() {
     return fail(system_error("pipe for a sandbox"));
   unique_fd our_output{output[0]}, their_output{output[1]};
   ::fcntl(our_output.get(), F_SETFL, O_NONBLOCK);
+  for (auto* c : {&data_, &control_, &output_})
+    c->close();  // of an attempt that failed
   data_.assign(std::move(our_data));
   control_.assign(std::move(our_control));
   output_.assign(std::move(our_output));
-  return std::array<unique_fd, 3>{std::move(their_data), std::move(their_control),
-                                  std::move(their_output)};
+  return zygote_client::channels{std::move(their_data), std::move(their_control),
+                                 std::move(their_output)};
 }
 
 spawn_request jail_session::make_request() const {

@@ -53,7 +53,7 @@ private:
   };
 
   // opening
-  [[nodiscard]] result<std::array<unique_fd, 3>> make_channels();
+  [[nodiscard]] result<zygote_client::channels> make_channels();
   [[nodiscard]] spawn_request make_request() const;
   void queue_handshake();
   void on_spawned(result<spawned> got);

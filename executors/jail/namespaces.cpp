@@ -55,10 +55,11 @@ privilege enter_zygote_namespaces() {
   return mode;
 }
 
-pid_t clone_sandbox(int& pidfd) {
+pid_t clone_sandbox(int& pidfd, birth_record& birth) {
   clone_args args{};
-  args.flags = sandbox_flags | CLONE_PIDFD | CLONE_PARENT;
+  args.flags = sandbox_flags | CLONE_PIDFD | CLONE_PARENT | CLONE_PARENT_SETTID;
   args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
+  args.parent_tid = reinterpret_cast<std::uintptr_t>(&birth.pid);
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 

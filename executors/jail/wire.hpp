@@ -9,6 +9,16 @@ namespace troupe::jail {
 /// Descriptor of the zygote's own socket, and of init's control socket.
 inline constexpr int zygote_fd = 3;
 
+/// Descriptor of the zygote's birth record.
+inline constexpr int birth_fd = 4;
+
+/// One page that the runtime and the zygote share. The kernel writes `pid` in the course of the
+/// clone, so that no zygote dies too early for the runtime to know which child it left behind.
+struct birth_record {
+  std::uint32_t request = 0;  ///< the id of the request under way
+  std::int32_t pid = 0;       ///< 0 before the clone
+};
+
 /// The runtime asks for one sandbox. Comes with three descriptors: data, control, output.
 struct spawn_request {
   std::uint32_t id = 0;

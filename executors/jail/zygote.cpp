@@ -1,6 +1,7 @@
 // troupe-zygote: holds a ready Python, and turns each request into a sandbox.
 //
-// Usage (by the runtime only): troupe-zygote MODULE... with a seqpacket socket at descriptor 3.
+// Usage (by the runtime only): troupe-zygote MODULE... with a seqpacket socket at descriptor 3
+// and a shared page at 4.
 // Runs no user code, keeps no secret, starts no thread. Ends when the socket closes.
 
 #include "executors/jail/caps.hpp"
@@ -15,6 +16,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -96,14 +98,16 @@ void send_reply(const spawn_reply& reply, int pidfd) {
 
 /// Clones the sandbox and lets it start. Throws setup_error; `reply.pid` is set once there is a
 /// process, which the runtime has to reap also then.
-void spawn(sandbox_parts parts, spawn_reply& reply, unique_fd& pidfd) {
+void spawn(sandbox_parts parts, birth_record& birth, spawn_reply& reply, unique_fd& pidfd) {
   must(static_cast<bool>(parts.output), "read a request");
   int start[2];
   must(::pipe2(start, O_CLOEXEC) == 0, "pipe2");
   unique_fd go{start[1]};
   parts.start.reset(start[0]);
   int raw_pidfd = -1;
-  auto pid = clone_sandbox(raw_pidfd);
+  birth.pid = 0;
+  birth.request = parts.request.id;
+  auto pid = clone_sandbox(raw_pidfd, birth);
   must(pid >= 0, "clone3 with new namespaces (inside a chroot the kernel makes none)");
   if (pid == 0) {
     go.reset();
@@ -116,7 +120,17 @@ void spawn(sandbox_parts parts, spawn_reply& reply, unique_fd& pidfd) {
   must(::write(go.get(), "g", 1) == 1, "start the sandbox");
 }
 
-void serve(privilege mode, const seccomp_filter& filter) {
+/// The page is not for the sandboxes: their clone leaves it out.
+birth_record& map_birth_record() {
+  auto* page =
+    ::mmap(nullptr, sizeof(birth_record), PROT_READ | PROT_WRITE, MAP_SHARED, birth_fd, 0);
+  must(page != MAP_FAILED, "map the birth record");
+  must(::madvise(page, sizeof(birth_record), MADV_DONTFORK) == 0, "keep the birth record");
+  ::close(birth_fd);
+  return *static_cast<birth_record*>(page);
+}
+
+void serve(privilege mode, const seccomp_filter& filter, birth_record& birth) {
   for (;;) {
     sandbox_parts parts;
     parts.mode = mode;
@@ -127,7 +141,7 @@ void serve(privilege mode, const seccomp_filter& filter) {
     unique_fd pidfd;
     spawn_reply reply;
     try {
-      spawn(std::move(parts), reply, pidfd);
+      spawn(std::move(parts), birth, reply, pidfd);
     } catch (const setup_error& e) {
       reply.error = e.number() != 0 ? e.number() : EINVAL;
       std::strncpy(reply.stage, e.what(), sizeof reply.stage - 1);
@@ -142,6 +156,7 @@ int run(const std::vector<std::string>& modules) {
   ::mallopt(M_ARENA_MAX, 2);  // an arena reserves 64 MB of a sandbox's address space
   ::umask(022);
   try {
+    auto& birth = map_birth_record();
     set_environment();
     auto mode = enter_zygote_namespaces();
     enter_template_root();
@@ -149,7 +164,7 @@ int run(const std::vector<std::string>& modules) {
     start_python(modules);
     reduce_zygote(mode);
     send_hello(hello_text(mode));
-    serve(mode, filter);
+    serve(mode, filter, birth);
     return 0;
   } catch (const setup_error& e) {
     send_hello(failure_text(e));

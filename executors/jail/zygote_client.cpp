@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,20 +19,21 @@
 namespace troupe::jail {
 namespace {
 
-constexpr unsigned max_attempts = 2;
+constexpr unsigned max_deaths = 8;
 constexpr std::size_t max_complaint = 4u << 10;
 
-/// posix_spawn's two option objects, filled for a child that has nothing of ours but three
+/// posix_spawn's two option objects, filled for a child that has nothing of ours but four
 /// descriptors: default signals, none blocked, everything else closed.
 class spawn_options {
 public:
-  spawn_options(int socket, int complaints) {
+  spawn_options(int socket, int birth, int complaints) {
     ::posix_spawn_file_actions_init(&files_);
     ::posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&files_, 1, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files_, complaints, 2);
     ::posix_spawn_file_actions_adddup2(&files_, socket, zygote_fd);
-    ::posix_spawn_file_actions_addclosefrom_np(&files_, zygote_fd + 1);
+    ::posix_spawn_file_actions_adddup2(&files_, birth, birth_fd);
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, birth_fd + 1);
     ::posix_spawnattr_init(&attributes_);
     sigset_t set;
     sigfillset(&set);
@@ -65,8 +67,36 @@ private:
 
 /// A duplicate above the descriptors that the spawn itself writes to.
 unique_fd above_standard(int fd) {
-  return unique_fd{::fcntl(fd, F_DUPFD_CLOEXEC, zygote_fd + 1)};
+  return unique_fd{::fcntl(fd, F_DUPFD_CLOEXEC, birth_fd + 1)};
 }
+
+/// The page of a birth_record, as the runtime sees it.
+class birth_page {
+public:
+  birth_page() : fd_{::memfd_create("troupe-birth", MFD_CLOEXEC)} {
+    if (fd_ && ::ftruncate(fd_.get(), sizeof(birth_record)) == 0)
+      page_ =
+        ::mmap(nullptr, sizeof(birth_record), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  }
+  ~birth_page() {
+    if (page_ != MAP_FAILED)
+      ::munmap(page_, sizeof(birth_record));
+  }
+  birth_page(const birth_page&) = delete;
+  birth_page& operator=(const birth_page&) = delete;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return page_ != MAP_FAILED; }
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  [[nodiscard]] birth_record read() const noexcept {
+    birth_record r;
+    std::memcpy(&r, page_, sizeof r);
+    return r;
+  }
+
+private:
+  unique_fd fd_;
+  void* page_ = MAP_FAILED;
+};
 
 error system_error(std::string what) {
   auto number = errno;
@@ -90,6 +120,7 @@ struct zygote_client::process {
   channel socket;
   channel complaints;  ///< its stderr
   channel exit;        ///< pidfd
+  birth_page birth;
   std::string said;
   bool ready = false;
 
@@ -112,9 +143,9 @@ zygote_client::zygote_client(reactor& io, std::string path, std::vector<std::str
 
 zygote_client::~zygote_client() = default;
 
-void zygote_client::spawn(spawn_request message, std::array<unique_fd, 3> fds, spawn_fn done) {
+void zygote_client::spawn(spawn_request message, channels_fn make, spawn_fn done) {
   message.id = ++last_id_;
-  requests_.push_back({message, std::move(fds), std::move(done)});
+  requests_.push_back({message, std::move(make), std::move(done)});
   if (closing_) {
     fail_all({errc::unavailable, "the jail is closing"});
     return;
@@ -140,11 +171,14 @@ result<void> zygote_client::start() {
   ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
   auto socket = above_standard(theirs.get());
   auto complaints = above_standard(write_end.get());
+  auto p = std::make_shared<process>(io_);
+  if (!p->birth)
+    return fail(system_error("a page for the zygote"));
+  auto birth = above_standard(p->birth.fd());
   pid_t pid = 0;
-  spawn_options options{socket.get(), complaints.get()};
+  spawn_options options{socket.get(), birth.get(), complaints.get()};
   if (auto number = options.spawn(pid, path_, modules_); number != 0)
     return fail(errc::unavailable, "cannot start " + path_ + ": " + errno_text(number));
-  auto p = std::make_shared<process>(io_);
   p->pid = pid;
   p->socket.assign(std::move(ours));
   p->complaints.assign(std::move(read_end));
@@ -185,6 +219,13 @@ void zygote_client::watch_exit() {
 }
 
 void zygote_client::on_message() {
+  auto p = process_;
+  if (take_message() && process_ == p)
+    watch_socket();
+}
+
+/// Takes one message; false when there is none.
+bool zygote_client::take_message() {
   char buffer[4096];
   iovec data{buffer, sizeof buffer};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
@@ -195,7 +236,7 @@ void zygote_client::on_message() {
   message.msg_controllen = sizeof space;
   auto size = ::recvmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size <= 0)
-    return;  // it has died: watch_exit tells
+    return false;  // when it has died, watch_exit tells
   unique_fd pidfd;
   if (auto* header = CMSG_FIRSTHDR(&message);
       header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
@@ -203,7 +244,6 @@ void zygote_client::on_message() {
     std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
     pidfd.reset(fd);
   }
-  watch_socket();
   spawn_reply reply;
   if (!process_->ready) {
     on_hello({buffer, static_cast<std::size_t>(size)});
@@ -211,6 +251,7 @@ void zygote_client::on_message() {
     std::memcpy(&reply, buffer, sizeof reply);
     on_reply(reply, std::move(pidfd));
   }
+  return true;
 }
 
 void zygote_client::on_hello(std::string_view text) {
@@ -251,13 +292,14 @@ void zygote_client::send_open_requests() {
   for (auto& r : requests_) {
     if (r.sent)
       continue;
-    ++r.attempts;
-    r.sent = send_one(r);
-    if (r.sent)
-      continue;
-    if (errno != EAGAIN)
-      fail_one(r.message.id, system_error("send to the zygote"));
-    return;  // when its queue is full, the next reply makes room
+    auto sent = send_one(r);
+    if (!sent) {
+      fail_one(r.message.id, sent.error());
+      return;
+    }
+    r.sent = *sent;
+    if (!r.sent)
+      return;  // its queue is full: the next reply makes room
   }
 }
 
@@ -268,10 +310,14 @@ void zygote_client::fail_one(std::uint32_t id, error why) {
   done(fail(std::move(why)));
 }
 
-bool zygote_client::send_one(const request& r) {
+/// False when it has no room for the request now.
+result<bool> zygote_client::send_one(request& r) {
+  auto far_ends = r.make();
+  if (!far_ends)
+    return fail(far_ends.error());
   auto copy = r.message;
   iovec data{&copy, sizeof copy};
-  int fds[3] = {r.fds[0].get(), r.fds[1].get(), r.fds[2].get()};
+  int fds[3] = {(*far_ends)[0].get(), (*far_ends)[1].get(), (*far_ends)[2].get()};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof fds)] = {};
   msghdr message{};
   message.msg_iov = &data;
@@ -283,11 +329,29 @@ bool zygote_client::send_one(const request& r) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof fds);
   std::memcpy(CMSG_DATA(header), fds, sizeof fds);
-  return ::sendmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+  if (::sendmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+    return true;
+  if (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET)  // dead: on_exit goes on
+    return false;
+  return fail(system_error("send to the zygote"));
+}
+
+/// The sandbox that a killed zygote had begun and did not live to tell of.
+void zygote_client::end_orphan(const process& p) {
+  auto born = p.birth.read();
+  auto untold =
+    std::ranges::any_of(requests_, [&](auto& r) { return r.sent && r.message.id == born.request; });
+  if (!untold || born.pid <= 0)
+    return;
+  ::kill(born.pid, SIGKILL);
+  ::waitpid(born.pid, nullptr, __WALL);
 }
 
 void zygote_client::on_exit() {
+  while (take_message()) {  // what it has said counts
+  }
   auto p = std::move(process_);
+  end_orphan(*p);
   int status = 0;
   ::waitpid(p->pid, &status, __WALL);
   if (closing_) {
@@ -302,13 +366,16 @@ void zygote_client::on_exit() {
   auto why = "the zygote ended with status " + std::to_string(status) + " "
              + std::string{trim(to_utf8(p->said))};
   log::warn("jail: " + why);
-  if (!p->ready) {
+  if (!p->ready && WIFEXITED(status)) {
     fail_all({errc::unavailable, why});
     return;
   }
+  auto under_way = p->birth.read().request;  // 0: it died before the first
   auto open = std::exchange(requests_, {});
   for (auto& r : open) {
-    if (r.attempts >= max_attempts) {
+    if (under_way == 0 || under_way == r.message.id)
+      ++r.deaths;
+    if (r.deaths >= max_deaths) {
       r.done(fail(errc::unavailable, why));
     } else {
       r.sent = false;

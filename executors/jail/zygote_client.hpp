@@ -40,11 +40,16 @@ public:
   zygote_client(reactor& io, std::string path, std::vector<std::string> modules, hello_fn on_hello);
   ~zygote_client();
 
-  /// Asks for one sandbox with these descriptors (data, control, output), which are closed when the
-  /// zygote has them. Starts the zygote when there is none. `done` is called once, later.
-  /// Errors  unavailable: the zygote does not start, has died twice over this request, or the
+  /// The far ends of a sandbox's channels: data, control, output.
+  using channels = std::array<unique_fd, 3>;
+  using channels_fn = std::function<result<channels>()>;
+
+  /// Asks for one sandbox. Starts the zygote when there is none. `make` is called for each attempt:
+  /// a sandbox that a dying zygote left half made keeps the channels it was born with. `done` is
+  /// called once, later.
+  /// Errors  unavailable: the zygote does not start, has died eight times over this request, or the
   /// kernel refused; the detail says which.
-  void spawn(spawn_request request, std::array<unique_fd, 3> fds, spawn_fn done);
+  void spawn(spawn_request request, channels_fn make, spawn_fn done);
 
   /// Kills a zygote that does not answer; open requests go to the next one.
   void restart();
@@ -56,9 +61,9 @@ private:
   struct process;
   struct request {
     spawn_request message;
-    std::array<unique_fd, 3> fds;
+    channels_fn make;
     spawn_fn done;
-    unsigned attempts = 0;
+    unsigned deaths = 0;  ///< zygotes that died over it
     bool sent = false;
   };
 
@@ -67,11 +72,13 @@ private:
   void watch_stderr();
   void watch_exit();
   void on_message();
+  bool take_message();
   void on_hello(std::string_view text);
   void on_reply(const spawn_reply& reply, unique_fd pidfd);
   void send_open_requests();
-  bool send_one(const request& r);
+  [[nodiscard]] result<bool> send_one(request& r);
   void on_exit();
+  void end_orphan(const process& p);
   void fail_one(std::uint32_t id, error why);
   void fail_all(const error& why);
 
