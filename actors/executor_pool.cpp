@@ -40,6 +40,7 @@ public:
       [this](sandbox_open& x) { return on_open(std::move(x)); },
       [this](sandbox_opened& x) { on_opened(x); },
       [this](const sandbox_gone& x) { on_gone(x); },
+      [this](const opener_down& x) { on_opener_down(x.who); },
       [this](const stop&) { on_stop(); },
     };
   }
@@ -55,9 +56,20 @@ private:
       promise.deliver(glue::to_caf(
         {errc::over_budget, std::to_string(queue_.size()) + " opens are waiting for a sandbox"}));
     else
-      queue_.push_back({std::move(x), promise, 0});
+      enqueue({std::move(x), promise, 0});
     open_waiting();
     return promise;
+  }
+
+  void enqueue(waiting_open w) {
+    auto who = w.what.owner->id();
+    glue::watch(self_, w.what.owner, [who](const caf::error&) { return opener_down{who}; });
+    queue_.push_back(std::move(w));
+  }
+
+  /// A run that has ended while it waited needs no sandbox.
+  void on_opener_down(caf::actor_id who) {
+    std::erase_if(queue_, [who](const waiting_open& w) { return w.what.owner->id() == who; });
   }
 
   void open_waiting() {

@@ -172,6 +172,9 @@ struct sandbox_gone {
   close_report report;
 };
 struct owner_down {};
+struct opener_down {
+  caf::actor_id who = 0;
+};
 
 // --- journal_writer
 // -------------------------------------------------------------------------------
@@ -264,6 +267,7 @@ TROUPE_LOCAL_MESSAGE(sandbox_opened)
 TROUPE_LOCAL_MESSAGE(snippet_ended)
 TROUPE_LOCAL_MESSAGE(sandbox_gone)
 TROUPE_LOCAL_MESSAGE(owner_down)
+TROUPE_LOCAL_MESSAGE(opener_down)
 TROUPE_LOCAL_MESSAGE(journal_append)
 TROUPE_LOCAL_MESSAGE(journal_durable)
 TROUPE_LOCAL_MESSAGE(append_done)
@@ -306,6 +310,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_opened))
 CAF_ADD_TYPE_ID(troupe, (troupe::snippet_ended))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_gone))
 CAF_ADD_TYPE_ID(troupe, (troupe::owner_down))
+CAF_ADD_TYPE_ID(troupe, (troupe::opener_down))
 CAF_ADD_TYPE_ID(troupe, (troupe::journal_append))
 CAF_ADD_TYPE_ID(troupe, (troupe::journal_durable))
 CAF_ADD_TYPE_ID(troupe, (troupe::append_done))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# tidy.sh BUILD FILE: clang-tidy on one file; a clean result is remembered by the hash of all that
-# went into it (the preprocessed source, the checks), so that a second lint is quick.
+# tidy.sh BUILD FILE: clang-tidy on one file; a clean result is remembered by the hash of the source,
+# the project's headers that it reads and the checks, so that a second lint is quick.
 set -euo pipefail
 build=$1 file=$2
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/troupe/tidy
 mkdir -p "$cache"
-key=$({ cat "$file" .clang-tidy cmake/tidy.sh; git ls-files '*.hpp' | xargs cat; } | sha256sum | cut -c 1-32)
+key=$({ cat .clang-tidy cmake/tidy.sh; xargs cat <"$build/tidy/${file//\//_}.reads"; } | sha256sum | cut -c 1-32)
 [ -e "$cache/$key" ] && exit 0
 # GCC's precompiled headers mean nothing to clang: they are left out of its view of the commands.
 out=$(clang-tidy-16 --quiet -p "$build/tidy" "$file" 2>&1) && { touch "$cache/$key"; exit 0; }

@@ -31,6 +31,7 @@ struct sandbox_limits {
   std::size_t shown_bytes = 64u << 10;   ///< per snippet; more is cut from the logs
   std::size_t frame_bytes = 1u << 20;    ///< largest frame from inside
   std::uint32_t tool_calls = 1'000;      ///< per snippet
+  std::size_t call_bytes = 16u << 20;    ///< per snippet: of all its tool calls together
 };
 
 /// A file put into the sandbox's work directory before the first snippet.

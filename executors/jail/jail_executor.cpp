@@ -46,7 +46,7 @@ public:
                ? fail(errc::unavailable, "the sandbox is gone")
                : fail(errc::invalid_argument, "a snippet is already running in this sandbox");
     io_.post([s = session_, p = phase_, code = std::move(code), done = std::move(done)]() mutable {
-      s->run(std::move(code), [p, done = std::move(done)](snippet_outcome o) {
+      s->run(code, [p, done = std::move(done)](snippet_outcome o) {
         auto running = phase::running;
         p->compare_exchange_strong(running, survives(o.end) ? phase::idle : phase::gone);
         done(std::move(o));
@@ -56,8 +56,7 @@ public:
   }
 
   void answer(call_id id, result<json> value) override {
-    io_.post(
-      [s = session_, id, value = std::move(value)]() mutable { s->answer(id, std::move(value)); });
+    io_.post([s = session_, id, value = std::move(value)] { s->answer(id, value); });
   }
 
   void interrupt() override {

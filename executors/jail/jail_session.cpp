@@ -61,6 +61,7 @@ struct jail_session::running {
   time_point started;
   std::vector<timer_id> timers;
   std::uint32_t tool_calls = 0;
+  std::size_t call_bytes = 0;
   std::vector<std::uint64_t> open_calls;
   bool interrupted = false;
   std::string interrupt_reason;
@@ -379,15 +380,11 @@ void jail_session::take_frames() {
       doom(snippet_end::protocol, "malformed data from the sandbox: " + parsed.error().detail);
       return;
     }
-    on_message(*parsed);
+    if (auto* call = std::get_if<worker::call>(&*parsed))
+      on_call(*call, (*next)->size());
+    else
+      on_done(std::get<worker::done>(*parsed));
   }
-}
-
-void jail_session::on_message(const worker::message& m) {
-  if (auto* call = std::get_if<worker::call>(&m))
-    on_call(*call);
-  else
-    on_done(std::get<worker::done>(m));
 }
 
 void jail_session::on_done(const worker::done& reply) {
@@ -408,7 +405,7 @@ void jail_session::on_done(const worker::done& reply) {
     complete();
 }
 
-void jail_session::on_call(const worker::call& call) {
+void jail_session::on_call(const worker::call& call, std::size_t bytes) {
   if (!running_ || running_->reply || call.snippet != running_->id) {
     doom(snippet_end::protocol, "a tool call while no snippet was running");
     return;
@@ -421,6 +418,13 @@ void jail_session::on_call(const worker::call& call) {
       send(
         worker::answer_frame(call.id, fail(errc::over_budget, "more than " + std::to_string(limit)
                                                                 + " tool calls in one snippet")));
+    return;
+  }
+  running_->call_bytes += bytes;
+  if (running_->call_bytes > spec_.limits.call_bytes) {
+    send(worker::answer_frame(
+      call.id, fail(errc::over_budget, "more than " + std::to_string(spec_.limits.call_bytes)
+                                         + " bytes in the tool calls of one snippet")));
     return;
   }
   auto known = std::ranges::any_of(spec_.tools, [&](auto& t) { return t.name == call.tool; });

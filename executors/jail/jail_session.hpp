@@ -80,9 +80,8 @@ private:
 
   // frames
   void take_frames();
-  void on_message(const worker::message& m);
   void on_done(const worker::done& reply);
-  void on_call(const worker::call& call);
+  void on_call(const worker::call& call, std::size_t bytes);
   void complete();
 
   // deadlines

@@ -129,7 +129,7 @@ result<dataset> parse_dataset(std::string_view text, const std::string& name,
 }
 
 result<dataset> read_dataset(const std::string& path, const dataset_options& options) {
-  auto text = read_whole_file(path, max_dataset_bytes);
+  auto text = read_whole_file(path, max_dataset_bytes, pipes::read_to_their_end);
   if (!text)
     return fail(text.error());
   auto folder = std::filesystem::path{path}.parent_path().string();

@@ -26,8 +26,10 @@ tl::unexpected<error> failed(errc code, const std::string& path, const std::stri
 
 }  // namespace
 
-result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
-  open_file file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes, pipes take) {
+  // Opening a pipe without a writer would wait for one.
+  auto flags = O_RDONLY | O_CLOEXEC | (take == pipes::refused ? O_NONBLOCK : 0);
+  open_file file{::open(path.c_str(), flags)};
   if (file.fd < 0)
     return failed(errno == ENOENT || errno == ENOTDIR ? errc::not_found : errc::denied, path,
                   errno_text(errno));
@@ -36,6 +38,8 @@ result<std::string> read_whole_file(const std::string& path, std::size_t max_byt
     return failed(errc::denied, path, errno_text(errno));
   if (S_ISDIR(about.st_mode))
     return failed(errc::invalid_argument, path, "is a folder, not a file");
+  if (take == pipes::refused && !S_ISREG(about.st_mode))
+    return failed(errc::invalid_argument, path, "is not a plain file");
   std::string bytes;
   std::size_t used = 0;
   bytes.resize(std::min<std::size_t>(static_cast<std::size_t>(about.st_size) + 1, max_bytes + 1));

@@ -8,8 +8,13 @@
 
 namespace troupe {
 
-/// Blocking. Pipes are read to their end.
-/// Errors  not_found, denied, invalid_argument (a folder, or more than `max_bytes`), unavailable.
-[[nodiscard]] result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
+/// Whether anything but a plain file will do: a shell's `<(...)` is a pipe.
+enum class pipes { read_to_their_end, refused };
+
+/// Blocking.
+/// Errors  not_found, denied, invalid_argument (a folder, a pipe that is refused, or more than
+/// `max_bytes`), unavailable.
+[[nodiscard]] result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes,
+                                                  pipes take);
 
 }  // namespace troupe

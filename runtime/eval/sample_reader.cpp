@@ -254,6 +254,9 @@ sample_reader::checked<void> sample_reader::take_id(const json& row, sample& int
     return tl::unexpected{misfit{"id", fmt::format("'{}': expected a text of 1 to 512 bytes or a "
                                                    "whole number",
                                                    name_of("id"))}};
+  if (std::ranges::any_of(into.id, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    return tl::unexpected{
+      misfit{"id", fmt::format("'{}': expected no control characters", name_of("id"))}};
   return {};
 }
 
@@ -331,7 +334,7 @@ sample_reader::load(const std::string& name) {
   // A dataset may come from anywhere: it names files beside it, not the user's keys.
   if (!stays_inside(name) || failed || relative.empty() || *relative.begin() == "..")
     return refuse(fmt::format("expected a file beside the dataset, got '{}'", name));
-  auto bytes = read_whole_file(full.string(), max_file_bytes);
+  auto bytes = read_whole_file(full.string(), max_file_bytes, pipes::refused);
   if (!bytes)
     return refuse(bytes.error().detail);
   return loaded_[name] = std::make_shared<const std::string>(std::move(*bytes));

@@ -102,6 +102,12 @@ result<void> check_place(const std::string& path) {
   return {};
 }
 
+/// SQLite's log and our lock are files beside the journal, found by its name.
+bool has_other_names(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && about.st_nlink > 1;
+}
+
 result<database> open_database(const std::string& name, int flags, const std::string& path) {
   sqlite3* raw = nullptr;
   auto code = sqlite3_open_v2(name.c_str(), &raw,
@@ -246,6 +252,10 @@ result<std::unique_ptr<journal>> journal::open(const std::string& path) {
     return fail(ok.error());
   if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), R_OK | W_OK) != 0)
     return fail(errc::denied, fmt::format("{}: {}", path, errno_text(errno)));
+  if (has_other_names(path))
+    return fail(errc::denied, path
+                                + ": has a second name (a hard link), by which another process "
+                                  "could write it unseen; copy it, or write elsewhere");
   auto lock = writer_lock::take(path);
   if (!lock)
     return fail(lock.error());

@@ -170,13 +170,13 @@ std::string read_tool_calls(const json& calls, std::vector<tool_call_message>& o
   return {};
 }
 
+/// A count that no reply can have is a server's mistake, and would spoil every sum.
 std::uint64_t count_of(const json& number) {
-  if (number.is_number_unsigned())
-    return number.get<std::uint64_t>();
+  constexpr double most_believed = 1e9;
   if (!number.is_number())
     return 0;
   auto x = number.get<double>();
-  return x > 0 && x < 1e15 ? static_cast<std::uint64_t>(x) : 0;
+  return x > 0 && x <= most_believed ? static_cast<std::uint64_t>(x) : 0;
 }
 
 token_usage usage_of(const json& usage) {

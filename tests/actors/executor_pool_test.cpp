@@ -73,6 +73,19 @@ TEST_CASE("an owner that died while its sandbox was opening leaves none behind",
   CHECK(fx.backend->log->live == 0);
 }
 
+TEST_CASE("an owner that died while it waited gets no sandbox", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  auto first = fx.owner(), second = fx.owner(), third = fx.owner();
+  auto a = fx.open(first), b = fx.open(second), c = fx.open(third);
+  caf::anon_send_exit(second, caf::exit_reason::kill);
+  fx.deliver();
+  static_cast<void>(fx.ask<sandbox_closed>((**a)->sandbox, sandbox_close{}));
+  fx.deliver();
+  REQUIRE(c->has_value());
+  CHECK((*c)->has_value());
+  CHECK(fx.backend->log->opened == 2);
+}
+
 TEST_CASE("a failed open frees its place and tells why", "[executor_pool]") {
   pool_fixture fx{{.max_sandboxes = 1}};
   fx.backend->fail_next = 3;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace troupe;
@@ -116,6 +117,8 @@ TEST_CASE("a broken line names file, line, column and what was expected", "[data
                  "a number"));
   CHECK(refusal(R"({"input":"a", "target": {"x":1}})")
           .starts_with("d.jsonl, line 1, column 25: 'target'"));
+  CHECK(refusal(R"({"input":"a", "id": "x\u0000y"})").find("no control characters")
+        != std::string::npos);
   CHECK(refusal(R"({"input":"a", "id": 1.5})").starts_with("d.jsonl, line 1, column 21: 'id'"));
   CHECK(refusal(R"({"input":"  "})").find("got blank text") != std::string::npos);
 }
@@ -234,6 +237,8 @@ TEST_CASE("files beside the dataset are read once, others are refused", "[datase
   CHECK(with_file("/etc/passwd").find("beside the dataset") != std::string::npos);
   fs::create_symlink("/etc/passwd", dir.path / "link");
   CHECK(with_file("link").find("beside the dataset") != std::string::npos);
+  REQUIRE(::mkfifo((dir.path / "pipe").c_str(), 0600) == 0);
+  CHECK(with_file("pipe").find("is not a plain file") != std::string::npos);
   CHECK(refusal(R"({"input":"a","files":{"../x":"t"}})").find("without '..'") != std::string::npos);
   CHECK(refusal(R"({"input":"a","files":{"/x":"t"}})").find("relative path") != std::string::npos);
   CHECK(refusal(R"({"input":"a","files":{"x":"data:a;base64,!"}})").find("expected base64")

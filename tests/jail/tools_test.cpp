@@ -314,6 +314,16 @@ TEST_CASE("more tool calls than allowed are refused, then the sandbox is ended",
   CHECK(describe(o) == "protocol (tool calls without end)");
 }
 
+TEST_CASE("the tool calls of one snippet are bounded in their bytes too", "[jail][tools]") {
+  jail_fixture fx;
+  auto spec = spec_with({make_tool("keep", {"text"})});
+  spec.limits.call_bytes = 100'000;
+  auto s = fx.open_with({{"keep", [](const json&) { return json(1); }}}, spec);
+  CHECK(describe(fx.run(*s, "for _ in range(20): keep('x' * 10_000)"))
+        == "raised ToolError: more than 100000 bytes in the tool calls of one snippet");
+  CHECK(tagged(fx.run(*s, "keep('x')")) == "1");
+}
+
 TEST_CASE("tools without a listener fail as unknown", "[jail][tools]") {
   jail_fixture fx;
   auto s = fx.open(spec_with({make_tool("echo", {})}));

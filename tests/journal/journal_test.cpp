@@ -172,6 +172,17 @@ TEST_CASE("a second writer is denied while the first lives, readers are not", "[
   CHECK(journal::open(dir / "out.db"));
 }
 
+TEST_CASE("a journal with two names is not written", "[journal]") {
+  temp_folder dir;
+  REQUIRE(journal::open(dir / "out.db"));
+  std::filesystem::create_hard_link(dir / "out.db", dir / "same.db");
+  auto again = journal::open(dir / "same.db");
+  REQUIRE(!again);
+  CHECK(again.error().code == errc::denied);
+  CHECK(again.error().detail.find("hard link") != std::string::npos);
+  CHECK(journal::open_readonly(dir / "same.db"));
+}
+
 TEST_CASE("a file that is no journal is refused and left as it was", "[journal]") {
   temp_folder dir;
   std::string text = "question,answer\n" + std::string(2'000, 'x');

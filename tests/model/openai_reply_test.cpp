@@ -104,6 +104,8 @@ TEST_CASE("usage may be missing, null, partial, or odd", "[openai]") {
     "prompt_tokens_details":null})")
         == token_usage{.input = 7});
   CHECK(usage(R"(,"usage":{"prompt_tokens":"7","completion_tokens":1e300})") == token_usage{});
+  CHECK(usage(R"(,"usage":{"prompt_tokens":18446744073709551615,"completion_tokens":3})")
+        == token_usage{.output = 3});
 }
 
 TEST_CASE("finish_reason is the server's word, or empty", "[openai]") {
