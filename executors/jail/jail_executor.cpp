@@ -98,7 +98,7 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
     done(fail(checked.error()));
     return;
   }
-  auto session = std::make_shared<jail_session>(core, std::move(spec));
+  auto session = std::make_shared<jail_session>(core, spec);
   session->open(
     [weak = std::weak_ptr{session}, &io = core->io, done = std::move(done)](result<void> opened) {
       if (!opened)

@@ -2,11 +2,11 @@
 // System calls that report failure by exception: for the zygote and init, where a failed step of
 // the set-up must end it.
 
+#include "executors/unique_fd.hpp"
+
 #include <cerrno>
 #include <exception>
 #include <string>
-
-#include <unistd.h>
 
 namespace troupe::jail {
 
@@ -28,38 +28,6 @@ inline void must(bool ok, const char* what) {
   if (!ok)
     throw setup_error{what, errno};
 }
-
-/// A descriptor that is closed with its owner.
-class unique_fd {
-public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_{fd} {}
-  ~unique_fd() { reset(); }
-  unique_fd(unique_fd&& x) noexcept : fd_{x.release()} {}
-  unique_fd& operator=(unique_fd&& x) noexcept {
-    if (this != &x)
-      reset(x.release());
-    return *this;
-  }
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
-
-  int release() noexcept {
-    auto fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
-  void reset(int fd = -1) noexcept {
-    if (fd_ >= 0)
-      ::close(fd_);
-    fd_ = fd;
-  }
-
-private:
-  int fd_ = -1;
-};
 
 /// Writes a whole small file, e.g. in /proc. False with errno on failure.
 bool write_file(const char* path, const std::string& text);

@@ -1,6 +1,6 @@
 #include "executors/jail/zygote_client.hpp"
 
-#include "executors/jail/channel.hpp"
+#include "executors/channel.hpp"
 #include "runtime/core/log.hpp"
 #include "runtime/core/text.hpp"
 

@@ -1,13 +1,13 @@
 #pragma once
 // A descriptor that the reactor watches.
 
-#include "executors/jail/sys.hpp"
+#include "executors/unique_fd.hpp"
 #include "runtime/net/reactor.hpp"
 
 #include <functional>
 #include <memory>
 
-namespace troupe::jail {
+namespace troupe {
 
 /// Owns a descriptor, and calls back once when it can be read or written. Reactor's thread only.
 /// Whoever waits keeps itself alive in the callback.
@@ -33,4 +33,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-}  // namespace troupe::jail
+}  // namespace troupe

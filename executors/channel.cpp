@@ -1,8 +1,8 @@
-#include "executors/jail/channel.hpp"
+#include "executors/channel.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
-namespace troupe::jail {
+namespace troupe {
 
 using boost::asio::posix::stream_descriptor;
 
@@ -52,4 +52,4 @@ void channel::when_writable(std::function<void()> fn) {
     impl_->wait(stream_descriptor::wait_write, std::move(fn));
 }
 
-}  // namespace troupe::jail
+}  // namespace troupe

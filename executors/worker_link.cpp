@@ -1,0 +1,396 @@
+#include "executors/worker_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t handshake_ids = 0x8000'0000;
+constexpr std::size_t read_bytes = 64u << 10;
+constexpr int reads_per_turn = 8;  // then others have their turn on the reactor
+constexpr std::size_t max_queued_bytes = 256u << 20;
+
+// Calls of one snippet that wait for answers: more than 64 processes and threads never make.
+constexpr std::size_t max_open_calls = 64;
+
+/// How long a worker that closed its socket may take to die before it counts as a violation.
+constexpr auto end_of_file_grace = 250ms;
+
+micros since(time_point start) {
+  return std::chrono::duration_cast<micros>(steady_clock::now() - start);
+}
+
+std::string seconds_text(micros span) {
+  auto text = std::to_string(static_cast<double>(span.count()) / 1e6);
+  return text.substr(0, text.find('.') + 2) + " s";
+}
+
+}  // namespace
+
+struct worker_link::open_snippet {
+  std::uint32_t id = 0;
+  sandbox::done_fn done;
+  time_point started;
+  std::vector<timer_id> timers;
+  std::uint32_t tool_calls = 0;
+  std::size_t call_bytes = 0;
+  std::vector<std::uint64_t> open_calls;
+  bool interrupted = false;
+  std::string interrupt_reason;
+  unsigned unacknowledged = 0;  ///< interrupts that may still strike
+  std::optional<worker::done> reply;
+};
+
+worker_link::worker_link(reactor& io, worker_owner& owner, sandbox_spec spec)
+  : io_{io}, owner_{owner}, spec_{std::move(spec)}, data_{io}, output_{io},
+    frames_{spec_.limits.frame_bytes}, log_{spec_.limits.shown_bytes} {
+  queue_handshake();
+}
+
+worker_link::~worker_link() = default;
+
+// --- channels
+// ---------------------------------------------------------------------------------------
+
+void worker_link::attach(unique_fd data, unique_fd output) {
+  data_.close();
+  output_.close();
+  ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
+  data_.assign(std::move(data));
+  output_.assign(std::move(output));
+}
+
+void worker_link::start() {
+  watch_data();
+  watch_output();
+  flush();
+}
+
+void worker_link::close() {
+  stop();
+  data_.close();
+  output_.close();
+}
+
+bool worker_link::held() const {
+  char byte = 0;
+  return data_.open() && ::recv(data_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0
+         && errno == EAGAIN;
+}
+
+void worker_link::watch_data() {
+  data_.when_readable([self = shared_from_this()] { self->on_data(); });
+}
+
+void worker_link::watch_output() {
+  output_.when_readable([self = shared_from_this()] { self->on_output(); });
+}
+
+void worker_link::on_data() {
+  std::array<char, read_bytes> buffer;
+  for (int turn = 0; turn < reads_per_turn && !stopped_; ++turn) {
+    auto size = ::recv(data_.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size > 0) {
+      frames_.feed({buffer.data(), static_cast<std::size_t>(size)});
+      take_frames();
+      if (static_cast<std::size_t>(size) < buffer.size())
+        break;
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+      expect_death();
+      return;
+    } else {
+      break;
+    }
+  }
+  if (!stopped_)
+    watch_data();
+}
+
+/// A dying worker's socket closes first. One that goes on without it is cut off from us.
+void worker_link::expect_death() {
+  io_.in(end_of_file_grace, [weak = weak_from_this()] {
+    if (auto self = weak.lock(); self && !self->stopped_)
+      self->owner_.doom(snippet_end::protocol, "the code closed the sandbox's channel to the host");
+  });
+}
+
+void worker_link::on_output() {
+  if (read_output() && output_.open())
+    watch_output();
+}
+
+/// Takes what is there; false at end of file, or once the limit has been passed.
+bool worker_link::read_output() {
+  std::array<char, read_bytes> buffer;
+  for (int turn = 0; turn < reads_per_turn; ++turn) {
+    auto size = ::read(output_.fd(), buffer.data(), buffer.size());
+    if (size < 0)
+      return errno == EAGAIN || errno == EINTR;
+    if (size == 0)
+      return false;
+    take_output({buffer.data(), static_cast<std::size_t>(size)});
+    if (log_.total() > spec_.limits.output_bytes) {
+      owner_.doom(snippet_end::output_limit, "the code printed more than "
+                                               + std::to_string(spec_.limits.output_bytes)
+                                               + " bytes");
+      return false;
+    }
+  }
+  return true;
+}
+
+void worker_link::drain_output() {
+  std::array<char, read_bytes> buffer;
+  for (ssize_t size; (size = ::read(output_.fd(), buffer.data(), buffer.size())) > 0;)
+    take_output({buffer.data(), static_cast<std::size_t>(size)});
+}
+
+void worker_link::take_output(std::string_view bytes) {
+  log_.append(bytes);
+  if (output_fn_)
+    output_fn_(bytes);
+}
+
+void worker_link::send(const std::string& frame) {
+  to_send_ += frame;
+  if (to_send_.size() - sent_ > max_queued_bytes)
+    owner_.doom(snippet_end::protocol, "the code takes no answers from its tools");
+  else if (!sending_)
+    flush();
+}
+
+void worker_link::flush() {
+  sending_ = false;
+  while (sent_ < to_send_.size()) {
+    auto size = ::send(data_.fd(), to_send_.data() + sent_, to_send_.size() - sent_,
+                       MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (size < 0)
+      break;
+    sent_ += static_cast<std::size_t>(size);
+  }
+  auto blocked = sent_ < to_send_.size() && errno == EAGAIN;
+  if (sent_ > to_send_.size() / 2)  // rarely: moving the rest for every piece would be quadratic
+    to_send_.erase(0, std::exchange(sent_, 0));
+  if (blocked) {
+    sending_ = true;
+    data_.when_writable([self = shared_from_this()] { self->flush(); });
+  }
+}
+
+// --- frames
+// -----------------------------------------------------------------------------------------
+
+/// The requests wait before the worker exists: no round trip is lost.
+void worker_link::queue_handshake() {
+  for (const auto& file : spec_.files)
+    for (auto& frame : worker::put_frames(handshake_ids + handshake_left_, file)) {
+      to_send_ += frame;
+      ++handshake_left_;
+    }
+  to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec_);
+  ++handshake_left_;
+  spec_.files.clear();
+}
+
+void worker_link::take_handshake(const worker::done& reply) {
+  if (!reply.failure.empty())
+    owner_.handshake_done(fail(errc::invalid_argument, reply.failure));
+  else if (--handshake_left_ == 0)
+    owner_.handshake_done({});
+}
+
+void worker_link::take_frames() {
+  while (!stopped_) {
+    auto next = frames_.next();
+    if (next && !*next)
+      return;
+    auto parsed = next ? worker::parse(**next) : fail(next.error());
+    if (!parsed) {
+      owner_.doom(snippet_end::protocol,
+                  "malformed data from the sandbox: " + parsed.error().detail);
+      return;
+    }
+    if (auto* call = std::get_if<worker::call>(&*parsed))
+      on_call(*call, (*next)->size());
+    else
+      on_done(std::get<worker::done>(*parsed));
+  }
+}
+
+void worker_link::on_done(const worker::done& reply) {
+  if (handshake_left_ > 0 && reply.id >= handshake_ids) {
+    take_handshake(reply);
+    return;
+  }
+  if (!running_ || running_->reply || reply.id != running_->id) {
+    owner_.doom(snippet_end::protocol, "a reply that nobody asked for");
+    return;
+  }
+  if (frames_.pending() > 0) {
+    owner_.doom(snippet_end::protocol, "data after the reply");
+    return;
+  }
+  running_->reply = reply;
+  if (running_->unacknowledged == 0)
+    complete();
+}
+
+void worker_link::on_call(const worker::call& call, std::size_t bytes) {
+  if (!running_ || running_->reply || call.snippet != running_->id) {
+    owner_.doom(snippet_end::protocol, "a tool call while no snippet was running");
+    return;
+  }
+  if (++running_->tool_calls > 2ull * spec_.limits.tool_calls) {
+    owner_.doom(snippet_end::protocol, "tool calls without end");
+    return;
+  }
+  if (auto admitted = admit(call, bytes); !admitted) {
+    send(worker::answer_frame(call.id, fail(admitted.error())));
+    return;
+  }
+  running_->open_calls.push_back(call.id);
+  call_fn_({call_id{call.id}, call.tool, call.arguments});
+}
+
+/// Errors  over_budget: too many calls, or too large ones; not_found: no such tool.
+result<void> worker_link::admit(const worker::call& call, std::size_t bytes) {
+  const auto& limits = spec_.limits;
+  auto& r = *running_;
+  r.call_bytes += bytes;
+  if (r.tool_calls > limits.tool_calls)
+    return fail(errc::over_budget,
+                "more than " + std::to_string(limits.tool_calls) + " tool calls in one snippet");
+  if (r.call_bytes > limits.call_bytes)
+    return fail(errc::over_budget, "more than " + std::to_string(limits.call_bytes)
+                                     + " bytes in the tool calls of one snippet");
+  auto known = std::ranges::any_of(spec_.tools, [&](auto& t) { return t.name == call.tool; });
+  if (!known || !call_fn_)
+    return fail(errc::not_found, "there is no tool '" + call.tool + "'");
+  if (r.open_calls.size() >= max_open_calls)
+    return fail(errc::over_budget,
+                "more than " + std::to_string(max_open_calls) + " tool calls at once");
+  return {};
+}
+
+void worker_link::answer(call_id id, const result<json>& value) {
+  if (!running_ || running_->reply || stopped_)
+    return;
+  if (std::erase(running_->open_calls, id.value) > 0)
+    send(worker::answer_frame(id.value, value));
+}
+
+/// The snippet has replied, and no interrupt is under way any more.
+void worker_link::complete() {
+  // What was printed before the reply is in the pipe by now.
+  read_output();
+  if (stopped_)
+    return;
+  auto& r = *running_;
+  auto wall = since(r.started);
+  snippet_outcome o;
+  o.end = r.reply->end;
+  o.result = std::move(r.reply->result);
+  o.is_final = r.reply->is_final;
+  o.error = std::move(r.reply->error);
+  if (o.end == snippet_end::raised && r.interrupted && o.error
+      && o.error->type == "KeyboardInterrupt") {
+    o.end = snippet_end::soft_timeout;
+    o.reason = r.interrupt_reason;
+  }
+  // The worker's own statement, held to what the machine could have done.
+  static const auto cores = std::max(1u, std::thread::hardware_concurrency());  // reads a file
+  o.usage.cpu = std::min(charge_cpu(r.reply->cpu), std::max(wall * cores, micros{0}));
+  o.usage.max_rss_bytes = r.reply->max_rss_bytes;
+  deliver(std::move(o));
+}
+
+micros worker_link::charge_cpu(micros total) {
+  auto fresh = std::max(total - cpu_charged_, micros{0});
+  cpu_charged_ = std::max(cpu_charged_, total);
+  return fresh;
+}
+
+void worker_link::end(snippet_outcome outcome) {
+  if (running_)
+    deliver(std::move(outcome));
+}
+
+void worker_link::deliver(snippet_outcome outcome) {
+  auto r = std::move(running_);
+  for (auto id : r->timers)
+    io_.cancel(id);
+  outcome.logs = log_.text();
+  outcome.logs_dropped = log_.dropped();
+  log_ = output_log{spec_.limits.shown_bytes};
+  outcome.usage.wall = since(r->started);
+  outcome.usage.tool_calls = r->tool_calls;
+  r->done(std::move(outcome));
+}
+
+// --- running
+// ----------------------------------------------------------------------------------------
+
+void worker_link::listen(sandbox::output_fn output, sandbox::call_fn call) {
+  output_fn_ = std::move(output);
+  call_fn_ = std::move(call);
+}
+
+void worker_link::run(const snippet& code, sandbox::done_fn done) {
+  running_ = std::make_unique<open_snippet>();
+  running_->id = ++last_snippet_;
+  running_->done = std::move(done);
+  running_->started = steady_clock::now();
+  if (stopped_)
+    return;
+  set_deadlines(code);
+  send(worker::run_frame(running_->id, code));
+}
+
+void worker_link::set_deadlines(const snippet& code) {
+  if (code.soft_deadline != never)
+    after_deadline(code.soft_deadline, [](worker_link& l) {
+      l.interrupt("interrupted at the time limit after "
+                  + seconds_text(since(l.running_->started)));
+    });
+  if (code.hard_deadline != never)
+    after_deadline(code.hard_deadline, [](worker_link& l) {
+      l.owner_.doom(snippet_end::hard_timeout,
+                    "killed at the time limit after " + seconds_text(since(l.running_->started)));
+    });
+}
+
+/// Forgotten when the running snippet ends first.
+void worker_link::after_deadline(time_point when, std::function<void(worker_link&)> fn) {
+  auto id = io_.at(when, [weak = weak_from_this(), of = running_->id, fn = std::move(fn)] {
+    auto self = weak.lock();
+    if (self && !self->stopped_ && self->running_ && self->running_->id == of)
+      fn(*self);
+  });
+  running_->timers.push_back(id);
+}
+
+void worker_link::interrupt(std::string why) {
+  if (!running_ || running_->reply || stopped_)
+    return;
+  if (!owner_.send_interrupt())
+    return;  // it is gone or swamped: the hard deadline decides
+  running_->interrupted = true;
+  running_->interrupt_reason = std::move(why);
+  ++running_->unacknowledged;
+}
+
+void worker_link::interrupted() {
+  if (running_ && running_->unacknowledged > 0 && --running_->unacknowledged == 0
+      && running_->reply)
+    complete();
+}
+
+}  // namespace troupe

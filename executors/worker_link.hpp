@@ -1,0 +1,120 @@
+#pragma once
+// The host's end of one worker: its frames, its output, its tool calls and deadlines. The same for
+// every backend whose worker is executors/worker on the other end of a stream socket.
+
+#include "executors/channel.hpp"
+#include "executors/executor.hpp"
+#include "executors/frame_splitter.hpp"
+#include "executors/output_log.hpp"
+#include "executors/worker_protocol.hpp"
+#include "runtime/net/reactor.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What a backend does for its worker_link. It outlives the link's open channels.
+class worker_owner {
+public:
+  /// The worker has broken a limit or the protocol, and must die. Ends with worker_link::close.
+  virtual void doom(snippet_end end, std::string reason) = 0;
+
+  /// SIGINT to the worker; answered by worker_link::interrupted once it is pending there. False
+  /// when it cannot be sent.
+  virtual bool send_interrupt() = 0;
+
+  /// Files and tools have arrived, or why they could not.
+  virtual void handshake_done(result<void> outcome) = 0;
+
+protected:
+  ~worker_owner() = default;
+};
+
+/// Reactor's thread only.
+class worker_link : public std::enable_shared_from_this<worker_link> {
+public:
+  worker_link(reactor& io, worker_owner& owner, sandbox_spec spec);
+  ~worker_link();
+
+  /// Our ends of the stream socket and of the pipe that is the worker's stdout and stderr. Those of
+  /// an earlier attempt are closed.
+  void attach(unique_fd data, unique_fd output);
+
+  /// There is a worker: sends it the handshake, and listens.
+  void start();
+
+  void listen(sandbox::output_fn output, sandbox::call_fn call);
+
+  /// One snippet at a time; the caller has made sure. After `stop` it only waits for `end`.
+  void run(const snippet& code, sandbox::done_fn done);
+  [[nodiscard]] bool running() const noexcept { return running_ != nullptr; }
+
+  void answer(call_id id, const result<json>& value);
+  void interrupt(std::string why);
+  void interrupted();
+
+  /// Nothing that the worker says counts any more.
+  void stop() noexcept { stopped_ = true; }
+
+  /// What the dead have left in the pipe: never more than the pipe holds.
+  void drain_output();
+
+  /// True while some process still holds the far end. The worker's processes should be gone.
+  [[nodiscard]] bool held() const;
+
+  /// Stops, and closes both channels.
+  void close();
+
+  /// Delivers the end of a snippet whose worker died.
+  void end(snippet_outcome outcome);
+
+  /// The part of `total`, the worker's CPU time so far, that no earlier snippet has been charged.
+  micros charge_cpu(micros total);
+
+private:
+  struct open_snippet;
+
+  void queue_handshake();
+  void watch_data();
+  void watch_output();
+  void on_data();
+  void on_output();
+  bool read_output();
+  void take_output(std::string_view bytes);
+  void expect_death();
+  void send(const std::string& frame);
+  void flush();
+  void take_frames();
+  void take_handshake(const worker::done& reply);
+  void on_done(const worker::done& reply);
+  void on_call(const worker::call& call, std::size_t bytes);
+  [[nodiscard]] result<void> admit(const worker::call& call, std::size_t bytes);
+  void complete();
+  void deliver(snippet_outcome outcome);
+  void set_deadlines(const snippet& code);
+  void after_deadline(time_point when, std::function<void(worker_link&)> fn);
+
+  reactor& io_;
+  worker_owner& owner_;
+  sandbox_spec spec_;
+  channel data_;
+  channel output_;
+  frame_splitter frames_;
+  std::string to_send_;
+  std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
+  bool sending_ = false;
+  bool stopped_ = false;
+  std::uint32_t handshake_left_ = 0;
+
+  sandbox::output_fn output_fn_;
+  sandbox::call_fn call_fn_;
+  output_log log_;
+  std::unique_ptr<open_snippet> running_;
+  std::uint32_t last_snippet_ = 0;
+  micros cpu_charged_{0};
+};
+
+}  // namespace troupe
