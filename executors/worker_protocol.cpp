@@ -1,7 +1,7 @@
 #include "executors/worker_protocol.hpp"
 
-#include "executors/base64.hpp"
 #include "executors/frame_splitter.hpp"
+#include "runtime/core/base64.hpp"
 #include "runtime/core/text.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "runtime/eval/sample_reader.hpp"
 
 #include "runtime/core/text.hpp"
-#include "runtime/eval/base64.hpp"
+#include "runtime/eval/data_uri.hpp"
 #include "runtime/eval/read_file.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-#include "executors/base64.hpp"
 #include "executors/frame_splitter.hpp"
 #include "executors/spec_check.hpp"
 #include "executors/worker_protocol.hpp"
@@ -20,18 +19,6 @@ json body_of(const std::string& frame) {
 }
 
 }  // namespace
-
-TEST_CASE("base64 is RFC 4648's", "[protocol]") {
-  // Test vectors of RFC 4648, section 10.
-  CHECK(to_base64("").empty());
-  CHECK(to_base64("f") == "Zg==");
-  CHECK(to_base64("fo") == "Zm8=");
-  CHECK(to_base64("foo") == "Zm9v");
-  CHECK(to_base64("foob") == "Zm9vYg==");
-  CHECK(to_base64("fooba") == "Zm9vYmE=");
-  CHECK(to_base64("foobar") == "Zm9vYmFy");
-  CHECK(to_base64(std::string("\0\xff", 2)) == "AP8=");
-}
 
 TEST_CASE("the parameters of a tool keep their order on the way to the worker", "[protocol]") {
   sandbox_spec spec;
