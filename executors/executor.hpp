@@ -2,6 +2,7 @@
 // The executor interface: a backend opens sandboxes; a sandbox runs snippets for one run.
 // Everything that comes out of a sandbox is its own statement, and may be a lie.
 
+#include "executors/shell_command.hpp"
 #include "runtime/agent/snippet.hpp"
 #include "runtime/core/error.hpp"
 #include "runtime/core/ids.hpp"
@@ -34,7 +35,7 @@ struct sandbox_limits {
   std::size_t call_bytes = 16u << 20;    ///< per snippet: of all its tool calls together
 };
 
-/// A file put into the sandbox's work directory before the first snippet.
+/// A file in the sandbox's work directory.
 struct sandbox_file {
   std::string path;  ///< relative to /work, no "..", UTF-8
   std::string bytes;
@@ -73,6 +74,9 @@ public:
   using closed_fn = std::function<void(close_report)>;
   using output_fn = std::function<void(std::string_view)>;  ///< raw bytes as they come
   using call_fn = std::function<void(code_call)>;
+  using put_fn = std::function<void(result<void>)>;
+  using got_fn = std::function<void(result<std::string>)>;
+  using shell_fn = std::function<void(shell_outcome)>;
 
   virtual ~sandbox() = default;
 
@@ -80,15 +84,32 @@ public:
   /// then output is only collected, and calls fail.
   virtual void listen(output_fn output, call_fn call) = 0;
 
-  /// Runs one snippet; one at a time. Thread-safe.
-  /// Errors  invalid_argument (one is running), unavailable (gone). Its end comes by `done`, once.
+  /// Runs one snippet. A sandbox does one thing at a time: run, put, get or shell. Thread-safe.
+  /// Errors  invalid_argument (it is busy), unavailable (gone). The end comes by `done`, once.
   [[nodiscard]] virtual result<void> run(snippet code, done_fn done) = 0;
+
+  /// Writes a file below /work, over one that is there; makes the directories above it. No path
+  /// leads through a symbolic link. A failure may leave a part of the file. Thread-safe.
+  /// Errors  as run; invalid_argument (the path, more than work_bytes). By `done`: denied (not a
+  ///         plain file, a link), over_budget (no space), unavailable (the sandbox died, or its
+  ///         worker did not answer for 30 s and was killed).
+  [[nodiscard]] virtual result<void> put(sandbox_file file, put_fn done) = 0;
+
+  /// Reads a plain file below /work, of at most `max_bytes`. What it reads of a file that code
+  /// inside changes at the same time may be torn. Thread-safe.
+  /// Errors  as put; not_found, over_budget (it is larger).
+  [[nodiscard]] virtual result<void> get(std::string path, std::size_t max_bytes, got_fn done) = 0;
+
+  /// Runs a program, and waits for that program alone: a child that it leaves in the background
+  /// lives on, until the sandbox ends. Its output is heard like a snippet's. Thread-safe.
+  /// Errors  as run; invalid_argument (no program, a NUL, text that is not UTF-8, the path).
+  [[nodiscard]] virtual result<void> shell(shell_command command, shell_fn done) = 0;
 
   /// Answers a code_call with a JSON value or an error that becomes a Python exception. Late or
   /// unknown ids are ignored. Thread-safe.
   virtual void answer(call_id id, result<json> value) = 0;
 
-  /// KeyboardInterrupt in the running snippet, if any. Thread-safe.
+  /// KeyboardInterrupt in the running snippet, or the end of the running command. Thread-safe.
   virtual void interrupt() = 0;
 
   /// Ends everything in it and reports what was verified gone. A running snippet ends as killed.

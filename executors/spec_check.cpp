@@ -53,10 +53,8 @@ bool is_safe_path(std::string_view path) {
 result<void> check_files(const sandbox_spec& spec) {
   std::uint64_t total = 0;
   for (const auto& f : spec.files) {
-    if (!is_safe_path(f.path))
-      return fail(errc::invalid_argument, "sandbox file '" + to_utf8(f.path)
-                                            + "': give a path relative to /work, without '.' or "
-                                              "'..'");
+    if (auto safe = check_path(f.path); !safe)
+      return safe;
     total += f.bytes.size();
   }
   if (total > spec.limits.work_bytes)
@@ -66,7 +64,49 @@ result<void> check_files(const sandbox_spec& spec) {
   return {};
 }
 
+/// Half of what the kernel takes for one argument (MAX_ARG_STRLEN).
+constexpr std::size_t max_argument_bytes = 64u << 10;
+
+/// Arguments and environment share a quarter of the stack's limit, 8 MiB.
+constexpr std::size_t max_arguments_bytes = 1u << 20;
+
 }  // namespace
+
+result<void> check_path(std::string_view path) {
+  if (is_safe_path(path))
+    return {};
+  return fail(errc::invalid_argument, "sandbox file '" + to_utf8(path.substr(0, 1'024))
+                                        + "': give a path relative to /work, without '.' or '..'");
+}
+
+result<void> check_file(const sandbox_file& file, const sandbox_limits& limits) {
+  if (auto safe = check_path(file.path); !safe)
+    return safe;
+  if (file.bytes.size() > limits.work_bytes)
+    return fail(errc::invalid_argument,
+                "sandbox file '" + file.path + "' has " + std::to_string(file.bytes.size())
+                  + " bytes, more than work_bytes (" + std::to_string(limits.work_bytes) + ")");
+  return {};
+}
+
+result<void> check_command(const shell_command& command, const sandbox_limits& limits) {
+  if (command.argv.empty() || command.argv.front().empty())
+    return fail(errc::invalid_argument, "a command needs the name of a program");
+  std::size_t total = 0;
+  for (const auto& a : command.argv) {
+    total += a.size() + sizeof(char*);
+    if (a.size() > max_argument_bytes || total > max_arguments_bytes)
+      return fail(errc::invalid_argument, "the command's arguments are too long: put them into a "
+                                          "file or its standard input");
+    if (a.find('\0') != std::string::npos || !is_utf8(a))
+      return fail(errc::invalid_argument,
+                  "the command's argument '" + to_utf8(a) + "' has a NUL or is not UTF-8");
+  }
+  if (!is_utf8(command.stdin_text) || command.stdin_text.size() > limits.work_bytes)
+    return fail(errc::invalid_argument,
+                "the command's standard input is not UTF-8, or more than work_bytes");
+  return command.cwd.empty() ? result<void>{} : check_path(command.cwd);
+}
 
 result<void> check_spec(const sandbox_spec& spec) {
   if (spec.profile != "default")

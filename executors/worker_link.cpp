@@ -21,6 +21,9 @@ constexpr std::size_t max_queued_bytes = 256u << 20;
 // Calls of one snippet that wait for answers: more than 64 processes and threads never make.
 constexpr std::size_t max_open_calls = 64;
 
+/// How long a command that prints too much may take to die.
+constexpr auto flood_grace = 2s;
+
 /// How long a worker that closed its socket may take to die before it counts as a violation.
 constexpr auto end_of_file_grace = 250ms;
 
@@ -35,15 +38,16 @@ std::string seconds_text(micros span) {
 
 }  // namespace
 
-struct worker_link::open_snippet {
-  std::uint32_t id = 0;
-  sandbox::done_fn done;
+struct worker_link::open_request {
+  std::unique_ptr<worker_request> what;
+  std::uint32_t id = 0;  ///< of the frame that waits for its reply
   time_point started;
   std::vector<timer_id> timers;
   std::uint32_t tool_calls = 0;
   std::size_t call_bytes = 0;
   std::vector<std::uint64_t> open_calls;
   bool interrupted = false;
+  bool flooded = false;
   std::string interrupt_reason;
   unsigned unacknowledged = 0;  ///< interrupts that may still strike
   std::optional<worker::done> reply;
@@ -63,6 +67,7 @@ worker_link::~worker_link() = default;
 void worker_link::attach(unique_fd data, unique_fd output) {
   data_.close();
   output_.close();
+  watching_output_ = false;
   ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
   data_.assign(std::move(data));
   output_.assign(std::move(output));
@@ -91,7 +96,8 @@ void worker_link::watch_data() {
 }
 
 void worker_link::watch_output() {
-  output_.when_readable([self = shared_from_this()] { self->on_output(); });
+  if (!std::exchange(watching_output_, true))
+    output_.when_readable([self = shared_from_this()] { self->on_output(); });
 }
 
 void worker_link::on_data() {
@@ -123,11 +129,12 @@ void worker_link::expect_death() {
 }
 
 void worker_link::on_output() {
-  if (read_output() && output_.open())
+  watching_output_ = false;
+  if (read_output())
     watch_output();
 }
 
-/// Takes what is there; false at end of file, or once the limit has been passed.
+/// Takes what is there; false at end of file, or when a flood is to be read no further.
 bool worker_link::read_output() {
   std::array<char, read_bytes> buffer;
   for (int turn = 0; turn < reads_per_turn; ++turn) {
@@ -138,13 +145,27 @@ bool worker_link::read_output() {
       return false;
     take_output({buffer.data(), static_cast<std::size_t>(size)});
     if (log_.total() > spec_.limits.output_bytes) {
-      owner_.doom(snippet_end::output_limit, "the code printed more than "
-                                               + std::to_string(spec_.limits.output_bytes)
-                                               + " bytes");
+      on_flood();
       return false;
     }
   }
   return true;
+}
+
+/// The pipe is left full meanwhile: whoever floods it waits there for his end.
+void worker_link::on_flood() {
+  auto amount = "more than " + std::to_string(spec_.limits.output_bytes) + " bytes";
+  auto spared = open_ && open_->what->stops_at_flood();
+  if (spared && (open_->flooded || open_->reply))
+    return;
+  if (!spared || !interrupt("killed: it printed " + amount)) {
+    owner_.doom(snippet_end::output_limit, "the code printed " + amount);
+    return;
+  }
+  open_->flooded = true;
+  after_deadline(steady_clock::now() + flood_grace, [amount](worker_link& l) {
+    l.owner_.doom(snippet_end::output_limit, "the code printed " + amount);
+  });
 }
 
 void worker_link::drain_output() {
@@ -221,16 +242,16 @@ void worker_link::take_frames() {
     if (auto* call = std::get_if<worker::call>(&*parsed))
       on_call(*call, (*next)->size());
     else
-      on_done(std::get<worker::done>(*parsed));
+      on_done(std::move(std::get<worker::done>(*parsed)));
   }
 }
 
-void worker_link::on_done(const worker::done& reply) {
+void worker_link::on_done(worker::done reply) {
   if (handshake_left_ > 0 && reply.id >= handshake_ids) {
     take_handshake(reply);
     return;
   }
-  if (!running_ || running_->reply || reply.id != running_->id) {
+  if (!open_ || open_->reply || reply.id != open_->id) {
     owner_.doom(snippet_end::protocol, "a reply that nobody asked for");
     return;
   }
@@ -238,17 +259,17 @@ void worker_link::on_done(const worker::done& reply) {
     owner_.doom(snippet_end::protocol, "data after the reply");
     return;
   }
-  running_->reply = reply;
-  if (running_->unacknowledged == 0)
+  open_->reply = std::move(reply);
+  if (open_->unacknowledged == 0)
     complete();
 }
 
 void worker_link::on_call(const worker::call& call, std::size_t bytes) {
-  if (!running_ || running_->reply || call.snippet != running_->id) {
+  if (!open_ || open_->reply || call.snippet != open_->id || !open_->what->takes_calls()) {
     owner_.doom(snippet_end::protocol, "a tool call while no snippet was running");
     return;
   }
-  if (++running_->tool_calls > 2ull * spec_.limits.tool_calls) {
+  if (++open_->tool_calls > 2ull * spec_.limits.tool_calls) {
     owner_.doom(snippet_end::protocol, "tool calls without end");
     return;
   }
@@ -256,14 +277,14 @@ void worker_link::on_call(const worker::call& call, std::size_t bytes) {
     send(worker::answer_frame(call.id, fail(admitted.error())));
     return;
   }
-  running_->open_calls.push_back(call.id);
+  open_->open_calls.push_back(call.id);
   call_fn_({call_id{call.id}, call.tool, call.arguments});
 }
 
 /// Errors  over_budget: too many calls, or too large ones; not_found: no such tool.
 result<void> worker_link::admit(const worker::call& call, std::size_t bytes) {
   const auto& limits = spec_.limits;
-  auto& r = *running_;
+  auto& r = *open_;
   r.call_bytes += bytes;
   if (r.tool_calls > limits.tool_calls)
     return fail(errc::over_budget,
@@ -281,35 +302,34 @@ result<void> worker_link::admit(const worker::call& call, std::size_t bytes) {
 }
 
 void worker_link::answer(call_id id, const result<json>& value) {
-  if (!running_ || running_->reply || stopped_)
+  if (!open_ || open_->reply || stopped_)
     return;
-  if (std::erase(running_->open_calls, id.value) > 0)
+  if (std::erase(open_->open_calls, id.value) > 0)
     send(worker::answer_frame(id.value, value));
 }
 
-/// The snippet has replied, and no interrupt is under way any more.
+/// The worker has replied, and no interrupt is under way any more.
 void worker_link::complete() {
   // What was printed before the reply is in the pipe by now.
   read_output();
-  if (stopped_)
+  if (!stopped_)
+    send_next(&*open_->reply);
+}
+
+void worker_link::send_next(worker::done* last) {
+  auto frame = open_->what->next(last_id_ + 1, last);
+  if (!frame) {
+    owner_.doom(snippet_end::protocol, "malformed data from the sandbox: " + frame.error().detail);
     return;
-  auto& r = *running_;
-  auto wall = since(r.started);
-  snippet_outcome o;
-  o.end = r.reply->end;
-  o.result = std::move(r.reply->result);
-  o.is_final = r.reply->is_final;
-  o.error = std::move(r.reply->error);
-  if (o.end == snippet_end::raised && r.interrupted && o.error
-      && o.error->type == "KeyboardInterrupt") {
-    o.end = snippet_end::soft_timeout;
-    o.reason = r.interrupt_reason;
   }
-  // The worker's own statement, held to what the machine could have done.
-  static const auto cores = std::max(1u, std::thread::hardware_concurrency());  // reads a file
-  o.usage.cpu = std::min(charge_cpu(r.reply->cpu), std::max(wall * cores, micros{0}));
-  o.usage.max_rss_bytes = r.reply->max_rss_bytes;
-  deliver(std::move(o));
+  if (!*frame) {
+    deliver({.reply = std::move(open_->reply)});
+    return;
+  }
+  open_->id = ++last_id_;
+  open_->reply.reset();
+  set_deadlines();
+  send(**frame);
 }
 
 micros worker_link::charge_cpu(micros total) {
@@ -318,21 +338,34 @@ micros worker_link::charge_cpu(micros total) {
   return fresh;
 }
 
-void worker_link::end(snippet_outcome outcome) {
-  if (running_)
-    deliver(std::move(outcome));
+void worker_link::end(snippet_outcome death) {
+  if (open_)
+    deliver({.lost = death.end, .reason = std::move(death.reason), .usage = death.usage});
 }
 
-void worker_link::deliver(snippet_outcome outcome) {
-  auto r = std::move(running_);
-  for (auto id : r->timers)
-    io_.cancel(id);
-  outcome.logs = log_.text();
-  outcome.logs_dropped = log_.dropped();
-  log_ = output_log{spec_.limits.shown_bytes};
-  outcome.usage.wall = since(r->started);
-  outcome.usage.tool_calls = r->tool_calls;
-  r->done(std::move(outcome));
+void worker_link::deliver(request_end end) {
+  cancel_deadlines();
+  auto r = std::move(open_);
+  end.usage.wall = since(r->started);
+  if (end.reply) {
+    // The worker's own statement, held to what the machine could have done.
+    static const auto cores = std::max(1u, std::thread::hardware_concurrency());  // reads a file
+    end.usage.cpu =
+      std::min(charge_cpu(end.reply->cpu), std::max(end.usage.wall * cores, micros{0}));
+    end.usage.max_rss_bytes = end.reply->max_rss_bytes;
+    end.reason = std::move(r->interrupt_reason);
+  }
+  end.usage.tool_calls = r->tool_calls;
+  end.interrupted = r->interrupted;
+  end.flooded = r->flooded;
+  if (r->what->takes_output()) {
+    end.output = log_.text();
+    end.output_dropped = log_.dropped();
+    log_ = output_log{spec_.limits.shown_bytes};
+  }
+  if (!stopped_)
+    watch_output();  // a flood ends it
+  r->what->finish(std::move(end));
 }
 
 // --- running
@@ -343,53 +376,56 @@ void worker_link::listen(sandbox::output_fn output, sandbox::call_fn call) {
   call_fn_ = std::move(call);
 }
 
-void worker_link::run(const snippet& code, sandbox::done_fn done) {
-  running_ = std::make_unique<open_snippet>();
-  running_->id = ++last_snippet_;
-  running_->done = std::move(done);
-  running_->started = steady_clock::now();
-  if (stopped_)
-    return;
-  set_deadlines(code);
-  send(worker::run_frame(running_->id, code));
+void worker_link::begin(std::unique_ptr<worker_request> request) {
+  open_ = std::make_unique<open_request>();
+  open_->what = std::move(request);
+  open_->started = steady_clock::now();
+  if (!stopped_)
+    send_next(nullptr);
 }
 
-void worker_link::set_deadlines(const snippet& code) {
-  if (code.soft_deadline != never)
-    after_deadline(code.soft_deadline, [](worker_link& l) {
-      l.interrupt("interrupted at the time limit after "
-                  + seconds_text(since(l.running_->started)));
+void worker_link::cancel_deadlines() {
+  for (auto id : open_->timers)
+    io_.cancel(id);
+  open_->timers.clear();
+}
+
+void worker_link::set_deadlines() {
+  cancel_deadlines();
+  if (auto soft = open_->what->soft_deadline(); soft != never)
+    after_deadline(soft, [](worker_link& l) {
+      l.interrupt("interrupted at the time limit after " + seconds_text(since(l.open_->started)));
     });
-  if (code.hard_deadline != never)
-    after_deadline(code.hard_deadline, [](worker_link& l) {
+  if (auto hard = open_->what->hard_deadline(steady_clock::now()); hard != never)
+    after_deadline(hard, [](worker_link& l) {
       l.owner_.doom(snippet_end::hard_timeout,
-                    "killed at the time limit after " + seconds_text(since(l.running_->started)));
+                    "killed at the time limit after " + seconds_text(since(l.open_->started)));
     });
 }
 
-/// Forgotten when the running snippet ends first.
+/// Forgotten when the open request ends first.
 void worker_link::after_deadline(time_point when, std::function<void(worker_link&)> fn) {
-  auto id = io_.at(when, [weak = weak_from_this(), of = running_->id, fn = std::move(fn)] {
+  auto id = io_.at(when, [weak = weak_from_this(), of = open_->id, fn = std::move(fn)] {
     auto self = weak.lock();
-    if (self && !self->stopped_ && self->running_ && self->running_->id == of)
+    if (self && !self->stopped_ && self->open_ && self->open_->id == of)
       fn(*self);
   });
-  running_->timers.push_back(id);
+  open_->timers.push_back(id);
 }
 
-void worker_link::interrupt(std::string why) {
-  if (!running_ || running_->reply || stopped_)
-    return;
+bool worker_link::interrupt(std::string why) {
+  if (!open_ || open_->reply || stopped_)
+    return false;
   if (!owner_.send_interrupt())
-    return;  // it is gone or swamped: the hard deadline decides
-  running_->interrupted = true;
-  running_->interrupt_reason = std::move(why);
-  ++running_->unacknowledged;
+    return false;  // it is gone or swamped: the hard deadline decides
+  open_->interrupted = true;
+  open_->interrupt_reason = std::move(why);
+  ++open_->unacknowledged;
+  return true;
 }
 
 void worker_link::interrupted() {
-  if (running_ && running_->unacknowledged > 0 && --running_->unacknowledged == 0
-      && running_->reply)
+  if (open_ && open_->unacknowledged > 0 && --open_->unacknowledged == 0 && open_->reply)
     complete();
 }
 

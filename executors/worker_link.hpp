@@ -6,7 +6,7 @@
 #include "executors/executor.hpp"
 #include "executors/frame_splitter.hpp"
 #include "executors/output_log.hpp"
-#include "executors/worker_protocol.hpp"
+#include "executors/worker_request.hpp"
 #include "runtime/net/reactor.hpp"
 
 #include <functional>
@@ -48,12 +48,12 @@ public:
 
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
-  /// One snippet at a time; the caller has made sure. After `stop` it only waits for `end`.
-  void run(const snippet& code, sandbox::done_fn done);
-  [[nodiscard]] bool running() const noexcept { return running_ != nullptr; }
+  /// One request at a time; the caller has made sure. After `stop` it only waits for `end`.
+  void begin(std::unique_ptr<worker_request> request);
 
   void answer(call_id id, const result<json>& value);
-  void interrupt(std::string why);
+  /// False when there is nothing to interrupt, or it cannot be done.
+  bool interrupt(std::string why);
   void interrupted();
 
   /// Nothing that the worker says counts any more.
@@ -68,14 +68,14 @@ public:
   /// Stops, and closes both channels.
   void close();
 
-  /// Delivers the end of a snippet whose worker died.
-  void end(snippet_outcome outcome);
+  /// Ends the open request, whose worker died: `death` has the end, its reason, and what it cost.
+  void end(snippet_outcome death);
 
-  /// The part of `total`, the worker's CPU time so far, that no earlier snippet has been charged.
+  /// The part of `total`, the worker's CPU time so far, that no earlier request has been charged.
   micros charge_cpu(micros total);
 
 private:
-  struct open_snippet;
+  struct open_request;
 
   void queue_handshake();
   void watch_data();
@@ -84,17 +84,20 @@ private:
   void on_output();
   bool read_output();
   void take_output(std::string_view bytes);
+  void on_flood();
   void expect_death();
   void send(const std::string& frame);
   void flush();
   void take_frames();
   void take_handshake(const worker::done& reply);
-  void on_done(const worker::done& reply);
+  void on_done(worker::done reply);
   void on_call(const worker::call& call, std::size_t bytes);
   [[nodiscard]] result<void> admit(const worker::call& call, std::size_t bytes);
+  void send_next(worker::done* last);
   void complete();
-  void deliver(snippet_outcome outcome);
-  void set_deadlines(const snippet& code);
+  void deliver(request_end end);
+  void set_deadlines();
+  void cancel_deadlines();
   void after_deadline(time_point when, std::function<void(worker_link&)> fn);
 
   reactor& io_;
@@ -106,14 +109,15 @@ private:
   std::string to_send_;
   std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
   bool sending_ = false;
+  bool watching_output_ = false;
   bool stopped_ = false;
   std::uint32_t handshake_left_ = 0;
 
   sandbox::output_fn output_fn_;
   sandbox::call_fn call_fn_;
   output_log log_;
-  std::unique_ptr<open_snippet> running_;
-  std::uint32_t last_snippet_ = 0;
+  std::unique_ptr<open_request> open_;
+  std::uint32_t last_id_ = 0;
   micros cpu_charged_{0};
 };
 

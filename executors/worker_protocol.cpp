@@ -9,7 +9,6 @@
 namespace troupe::worker {
 namespace {
 
-constexpr std::size_t piece_bytes = 384u << 10;
 constexpr std::size_t max_error_bytes = 32u << 10;
 
 // A value's level takes at most three of JSON's: {"data": [[key, value]]}.
@@ -108,10 +107,42 @@ bool read_usage(const json& from, done& to) {
   return true;
 }
 
+bool read_kind(const json& from, done& to) {
+  auto kind = errc_from(string_or(from, "kind", to_string(to.kind)));
+  // The others are not the worker's to say.
+  if (kind == errc::not_found || kind == errc::denied || kind == errc::over_budget
+      || kind == errc::unavailable)
+    to.kind = kind;
+  return true;
+}
+
+bool read_exit(const json& from, done& to) {
+  auto it = from.find("exit");
+  if (it == from.end())
+    return true;
+  command_exit x;
+  if (!it->is_object() || !read(*it, "status", x.status) || !read(*it, "signal", x.signal))
+    return false;
+  auto killed = it->find("killed");
+  x.killed = killed != it->end() && killed->is_boolean() && killed->get<bool>();
+  to.exit = x;
+  return true;
+}
+
+bool read_data(const json& from, done& to) {
+  auto it = from.find("data");
+  if (it == from.end())
+    return true;
+  if (!it->is_string() || !read(from, "size", to.file_bytes))
+    return false;
+  to.data = decode_base64(it->get_ref<const std::string&>());
+  return to.data.has_value();
+}
+
 result<message> read_done(const json& body) {
   done d;
   if (!read(body, "id", d.id) || !read_end(body, d.end) || !read_error(body, d)
-      || !read_usage(body, d))
+      || !read_kind(body, d) || !read_exit(body, d) || !read_data(body, d) || !read_usage(body, d))
     return fail(errc::corrupt, "a reply of another shape");
   if (auto got = read_result(body, d); !got)
     return fail(got.error());
@@ -149,17 +180,39 @@ std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
 
 std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file) {
   std::vector<std::string> frames;
-  std::string_view rest = file.bytes;
+  std::size_t offset = 0;
   do {
-    auto piece = rest.substr(0, piece_bytes);
-    rest.remove_prefix(piece.size());
-    frames.push_back(frame({{"op", "put"},
-                            {"id", first_id++},
-                            {"path", file.path},
-                            {"append", !frames.empty()},
-                            {"data", to_base64(piece)}}));
-  } while (!rest.empty());
+    frames.push_back(put_frame(first_id++, file, offset));
+    offset += put_piece_bytes;
+  } while (offset < file.bytes.size());
   return frames;
+}
+
+std::string put_frame(std::uint32_t id, const sandbox_file& file, std::size_t offset) {
+  auto piece = std::string_view{file.bytes}.substr(offset, put_piece_bytes);
+  return frame({{"op", "put"},
+                {"id", id},
+                {"path", file.path},
+                {"append", offset > 0},
+                {"data", to_base64(piece)}});
+}
+
+std::string get_frame(std::uint32_t id, const std::string& path, std::uint64_t offset,
+                      std::size_t bytes) {
+  return frame({{"op", "get"}, {"id", id}, {"path", path}, {"offset", offset}, {"bytes", bytes}});
+}
+
+std::size_t get_piece_bytes(const sandbox_limits& limits) {
+  constexpr std::size_t around_the_data = 1'024;
+  return std::min(put_piece_bytes, (limits.frame_bytes - around_the_data) / 4 * 3);
+}
+
+std::string shell_frame(std::uint32_t id, const shell_command& command) {
+  return frame({{"op", "shell"},
+                {"id", id},
+                {"argv", command.argv},
+                {"stdin", command.stdin_text},
+                {"cwd", command.cwd}});
 }
 
 std::string run_frame(std::uint32_t id, const snippet& code) {

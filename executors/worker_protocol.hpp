@@ -22,6 +22,19 @@ namespace troupe::worker {
 /// A file in pieces, each answered by `done`; ids count up from `first_id`.
 [[nodiscard]] std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file);
 
+/// The piece of a file that begins at `offset`, at most put_piece_bytes of it.
+[[nodiscard]] std::string put_frame(std::uint32_t id, const sandbox_file& file, std::size_t offset);
+inline constexpr std::size_t put_piece_bytes = 384u << 10;
+
+/// Asks for the `bytes` of a file from `offset`. Fewer in the reply are the last ones.
+[[nodiscard]] std::string get_frame(std::uint32_t id, const std::string& path, std::uint64_t offset,
+                                    std::size_t bytes);
+
+/// How many bytes of a file fit into one reply.
+[[nodiscard]] std::size_t get_piece_bytes(const sandbox_limits& limits);
+
+[[nodiscard]] std::string shell_frame(std::uint32_t id, const shell_command& command);
+
 [[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code);
 
 [[nodiscard]] std::string answer_frame(std::uint64_t call, const result<json>& value);
@@ -29,15 +42,26 @@ namespace troupe::worker {
 // --- from the worker
 // --------------------------------------------------------------------------------
 
+/// How a command ended.
+struct command_exit {
+  std::uint8_t status = 0;
+  std::uint8_t signal = 0;  ///< 0: it ended by itself, with `status`
+  bool killed = false;      ///< by the worker, after an interrupt
+};
+
 /// The one reply to a request.
 struct done {
   std::uint32_t id = 0;
-  std::string failure;                ///< of init and put: what went wrong
-  snippet_end end = snippet_end::ok;  ///< ok, raised or not_code
+  std::string failure;                 ///< of all but run: what went wrong
+  errc kind = errc::invalid_argument;  ///< of the failure
+  snippet_end end = snippet_end::ok;   ///< ok, raised or not_code
   std::optional<value> result;
   bool is_final = false;
   std::optional<snippet_error> error;
-  micros cpu{0};  ///< of the worker's whole life, as it says
+  std::optional<command_exit> exit;  ///< of shell
+  std::optional<std::string> data;   ///< of get: bytes of the file
+  std::uint64_t file_bytes = 0;      ///< of get: how many it has
+  micros cpu{0};                     ///< of the worker's whole life, as it says
   std::uint64_t max_rss_bytes = 0;
 };
 

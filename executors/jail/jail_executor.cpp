@@ -1,10 +1,10 @@
 #include "executors/jail/jail_executor.hpp"
 
 #include "executors/jail/jail_session.hpp"
+#include "executors/session_sandbox.hpp"
 #include "executors/spec_check.hpp"
 #include "runtime/core/log.hpp"
 
-#include <atomic>
 #include <filesystem>
 #include <future>
 #include <utility>
@@ -18,63 +18,6 @@ using jail::jail_core;
 using jail::jail_session;
 
 constexpr std::chrono::seconds shutdown_limit{10};
-
-enum class phase { idle, running, gone };
-
-/// What the owner of a session holds: thread-safe, and closes it at the end.
-class jail_sandbox final : public sandbox {
-public:
-  jail_sandbox(reactor& io, std::shared_ptr<jail_session> session)
-    : io_{io}, session_{std::move(session)}, isolation_{session_->isolation()} {
-    session_->on_gone = [phase = phase_] { phase->store(phase::gone); };
-  }
-
-  ~jail_sandbox() override {
-    io_.post([s = session_] { s->close({}); });
-  }
-
-  void listen(output_fn output, call_fn call) override {
-    io_.post([s = session_, output = std::move(output), call = std::move(call)]() mutable {
-      s->listen(std::move(output), std::move(call));
-    });
-  }
-
-  result<void> run(snippet code, done_fn done) override {
-    auto expected = phase::idle;
-    if (!phase_->compare_exchange_strong(expected, phase::running))
-      return expected == phase::gone
-               ? fail(errc::unavailable, "the sandbox is gone")
-               : fail(errc::invalid_argument, "a snippet is already running in this sandbox");
-    io_.post([s = session_, p = phase_, code = std::move(code), done = std::move(done)]() mutable {
-      s->run(code, [p, done = std::move(done)](snippet_outcome o) {
-        auto running = phase::running;
-        p->compare_exchange_strong(running, survives(o.end) ? phase::idle : phase::gone);
-        done(std::move(o));
-      });
-    });
-    return {};
-  }
-
-  void answer(call_id id, result<json> value) override {
-    io_.post([s = session_, id, value = std::move(value)] { s->answer(id, value); });
-  }
-
-  void interrupt() override {
-    io_.post([s = session_] { s->interrupt("interrupted"); });
-  }
-
-  void close(closed_fn done) override {
-    io_.post([s = session_, done = std::move(done)]() mutable { s->close(std::move(done)); });
-  }
-
-  std::string_view isolation() const noexcept override { return isolation_; }
-
-private:
-  reactor& io_;
-  std::shared_ptr<jail_session> session_;
-  std::shared_ptr<std::atomic<phase>> phase_ = std::make_shared<std::atomic<phase>>(phase::idle);
-  std::string isolation_;
-};
 
 std::string find_zygote(const std::string& given) {
   if (!given.empty())
@@ -99,13 +42,14 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
     return;
   }
   auto session = std::make_shared<jail_session>(core, spec);
-  session->open(
-    [weak = std::weak_ptr{session}, &io = core->io, done = std::move(done)](result<void> opened) {
-      if (!opened)
-        done(fail(opened.error()));
-      else
-        done(std::make_shared<jail_sandbox>(io, weak.lock()));
-    });
+  session->open([weak = std::weak_ptr{session}, core, limits = spec.limits,
+                 done = std::move(done)](result<void> opened) {
+    if (!opened)
+      done(fail(opened.error()));
+    else
+      done(
+        std::make_shared<session_sandbox>(core->io, weak.lock(), limits, core->info().isolation));
+  });
 }
 
 }  // namespace

@@ -219,8 +219,8 @@ void jail_session::listen(sandbox::output_fn output, sandbox::call_fn call) {
   link_->listen(std::move(output), std::move(call));
 }
 
-void jail_session::run(const snippet& code, sandbox::done_fn done) {
-  link_->run(code, std::move(done));
+void jail_session::begin(std::unique_ptr<worker_request> request) {
+  link_->begin(std::move(request));
   if (dead_)
     link_->end(killed_outcome(*verdict_));
 }
@@ -371,10 +371,6 @@ void jail_session::report_closed() {
   auto all = std::exchange(closers_, {});
   for (auto& done : all)
     done(report_);
-}
-
-std::string jail_session::isolation() const {
-  return core_->info().isolation;
 }
 
 }  // namespace troupe::jail

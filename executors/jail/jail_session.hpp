@@ -5,6 +5,7 @@
 #include "executors/executor.hpp"
 #include "executors/jail/jail_core.hpp"
 #include "executors/worker_link.hpp"
+#include "executors/worker_session.hpp"
 
 #include <functional>
 #include <memory>
@@ -17,29 +18,23 @@
 namespace troupe::jail {
 
 /// Keeps itself alive until its processes are gone. Reactor's thread only.
-class jail_session final : public std::enable_shared_from_this<jail_session>, private worker_owner {
+class jail_session final : public worker_session,
+                           public std::enable_shared_from_this<jail_session>,
+                           private worker_owner {
 public:
   using opened_fn = std::function<void(result<void>)>;
 
   jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec);
-  ~jail_session();
+  ~jail_session() override;
 
   /// Creates the sandbox; `done` once. Errors as executor::open.
   void open(opened_fn done);
 
-  void listen(sandbox::output_fn output, sandbox::call_fn call);
-
-  /// One snippet at a time; the caller has made sure. In a dead sandbox it ends at once.
-  void run(const snippet& code, sandbox::done_fn done);
-
-  void answer(call_id id, const result<json>& value);
-  void interrupt(std::string why);
-  void close(sandbox::closed_fn done);
-
-  [[nodiscard]] std::string isolation() const;
-
-  /// Called when the sandbox is about to die, or has died: it takes no more snippets.
-  std::function<void()> on_gone;
+  void listen(sandbox::output_fn output, sandbox::call_fn call) override;
+  void begin(std::unique_ptr<worker_request> request) override;
+  void answer(call_id id, const result<json>& value) override;
+  void interrupt(std::string why) override;
+  void close(sandbox::closed_fn done) override;
 
 private:
   struct verdict {

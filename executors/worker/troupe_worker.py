@@ -1,7 +1,6 @@
 """The loop inside a sandbox: takes requests, runs snippets in one namespace, replies."""
 
 import ast
-import base64
 import builtins
 import io
 import json
@@ -13,13 +12,13 @@ import threading
 import types
 
 import troupe_bridge
+import troupe_files
 import troupe_imports
 import troupe_report
+import troupe_shell
 import troupe_source
 import troupe_tools
 import troupe_values
-
-WORK = "/work"
 
 
 def _open_output():
@@ -38,8 +37,9 @@ class Worker:
         self.main = types.ModuleType("__main__")
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
-        sys.path.append(WORK)  # last: a file there never hides the library's
-        self.handlers = {"init": self._init, "put": self._put, "run": self._run}
+        sys.path.append(troupe_files.WORK)  # last: a file there never hides the library's
+        self.handlers = {"init": self._init, "put": self._file, "get": self._file, "run": self._run,
+                         "shell": self._shell}
 
     def serve(self):
         while (request := self.bridge.next_request()) is not None:
@@ -66,19 +66,23 @@ class Worker:
     def give(self, name, value):
         self.answers.give(name, value)
 
-    def _put(self, request):
-        """One piece of a file below /work."""
-        path = os.path.join(WORK, request["path"])
-        try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "ab" if request["append"] else "wb") as f:
-                f.write(base64.b64decode(request["data"]))
-        except OSError as e:
-            return self._reply(request, error=f"{request['path']}: {e.strerror}")
-        self._reply(request)
-
     def _reply(self, request, **members):
         self.bridge.reply(self.bridge.pack({"op": "done", "id": request["id"], **members}))
+
+    # --- files and commands ------------------------------------------------------------------
+
+    def _file(self, request):
+        try:
+            members = troupe_files.serve(request)
+        except troupe_files.Refused as e:
+            members = {"error": str(e), "kind": e.kind}
+        except MemoryError:  # the snippets have left none
+            members = {"error": f"{request['path']}: out of memory", "kind": "over_budget"}
+        self._reply(request, **members)
+
+    def _shell(self, request):
+        members = troupe_shell.run(request, self.bridge.interrupts)
+        self._reply(request, usage=_usage(), **members)
 
     # --- snippets ----------------------------------------------------------------------------
 

@@ -33,6 +33,10 @@ public:
     return {};
   }
 
+  result<void> put(sandbox_file, put_fn) override { return nothing_there(); }
+  result<void> get(std::string, std::size_t, got_fn) override { return nothing_there(); }
+  result<void> shell(shell_command, shell_fn) override { return nothing_there(); }
+
   void answer(call_id, result<json>) override {}
   void interrupt() override {}
 
@@ -46,6 +50,10 @@ public:
   std::string_view isolation() const noexcept override { return "no code is run"; }
 
 private:
+  static result<void> nothing_there() {
+    return fail(errc::denied, "this sandbox has no files and no programs");
+  }
+
   std::size_t bytes_;
   std::uint64_t count_ = 0;
 };

@@ -49,6 +49,30 @@ TEST_CASE("code and answers that are no UTF-8 still make a frame", "[protocol]")
   CHECK(body_of(worker::answer_frame(1, fail(errc::denied, "b\xff")))["error"] == "b\uFFFD");
 }
 
+TEST_CASE("a piece of a file and a command's end are read", "[protocol]") {
+  auto piece = worker::parse(R"({"op": "done", "id": 3, "data": "AP8=", "size": 9})");
+  REQUIRE(piece);
+  CHECK(std::get<worker::done>(*piece).data == std::string("\0\xff", 2));
+  CHECK(std::get<worker::done>(*piece).file_bytes == 9);
+  auto command =
+    worker::parse(R"({"op": "done", "id": 3, "exit": {"status": 0, "signal": 9, "killed": true}})");
+  REQUIRE(command);
+  CHECK(std::get<worker::done>(*command).exit->signal == 9);
+  CHECK(std::get<worker::done>(*command).exit->killed);
+}
+
+TEST_CASE("the worker names only failures that are its own to name", "[protocol]") {
+  auto kind = [](std::string name) {
+    auto m = worker::parse(R"({"op": "done", "id": 1, "error": "x", "kind": ")" + name + "\"}");
+    REQUIRE(m);
+    return std::get<worker::done>(*m).kind;
+  };
+  CHECK(kind("not_found") == errc::not_found);
+  CHECK(kind("over_budget") == errc::over_budget);
+  CHECK(kind("internal") == errc::invalid_argument);
+  CHECK(kind("?") == errc::invalid_argument);
+}
+
 TEST_CASE("a reply is read in full", "[protocol]") {
   auto m =
     worker::parse(R"({"op": "done", "id": 3, "end": "raised", "usage": {"cpu_us": 5, "rss_kb": 2},
@@ -95,6 +119,13 @@ TEST_CASE("every member of the wrong type makes the frame corrupt", "[protocol]"
          R"({"op": "done", "id": 1, "result": 5})",
          R"({"op": "done", "id": 1, "result": {"tagged": 5}})",
          R"({"op": "done", "id": 1, "result": {"tagged": {"__type__": "x"}, "text": ""}})",
+         R"({"op": "done", "id": 1, "data": 5, "size": 1})",
+         R"({"op": "done", "id": 1, "data": "Zg=", "size": 1})",
+         R"({"op": "done", "id": 1, "data": "Zg=="})",
+         R"({"op": "done", "id": 1, "data": "Zg==", "size": -1})",
+         R"({"op": "done", "id": 1, "exit": 0})",
+         R"({"op": "done", "id": 1, "exit": {"status": 256, "signal": 0}})",
+         R"({"op": "done", "id": 1, "exit": {"status": 0}})",
          R"({"op": "call", "id": 1, "call": 1, "tool": "t"})",
          R"({"op": "call", "id": 1, "call": 1, "tool": "t", "arguments": []})",
          R"({"op": "call", "id": 1, "call": "1", "tool": "t", "arguments": {}})",
@@ -114,6 +145,25 @@ TEST_CASE("a value at the depth limit passes the frame's own limit too", "[proto
     value = R"({"__type__": "dict", "data": [[1, )" + value + "]]}";
   auto reply = R"({"op": "done", "id": 1, "result": {"text": "", "tagged": )" + value + "}}";
   CHECK(worker::parse(reply));
+}
+
+TEST_CASE("a command is checked before it is sent", "[protocol]") {
+  auto refused = [](shell_command command) {
+    auto checked = check_command(command, {});
+    REQUIRE(!checked);
+    CHECK(checked.error().code == errc::invalid_argument);
+  };
+  CHECK(check_command({.argv = {"ls", "-l"}, .cwd = "a/b"}, {}));
+  refused({});
+  refused({.argv = {""}});
+  refused({.argv = {"echo", std::string("a\0b", 3)}});
+  refused({.argv = {"echo", "\xff"}});
+  refused({.argv = {"echo", std::string(65u << 10, 'x')}});
+  refused({.argv = std::vector<std::string>(40, std::string(32u << 10, 'x'))});
+  refused({.argv = {"cat"}, .stdin_text = "\xff"});
+  refused({.argv = {"cat"}, .stdin_text = std::string(65u << 20, 'x')});
+  for (auto* path : {"/tmp", "..", "a/../..", "./a", "a//b", "a/"})
+    refused({.argv = {"ls"}, .cwd = path});
 }
 
 TEST_CASE("a spec is checked before anything is started for it", "[protocol]") {

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,35 @@ public:
     return {};
   }
 
+  result<void> put(sandbox_file file, put_fn done) override {
+    if (gone)
+      return fail(errc::unavailable, "the sandbox is gone");
+    files[file.path] = std::move(file.bytes);
+    done({});
+    return {};
+  }
+
+  result<void> get(std::string path, std::size_t max_bytes, got_fn done) override {
+    if (gone)
+      return fail(errc::unavailable, "the sandbox is gone");
+    auto it = files.find(path);
+    if (it == files.end())
+      done(fail(errc::not_found, path + ": No such file or directory"));
+    else if (it->second.size() > max_bytes)
+      done(fail(errc::over_budget, path + ": larger than allowed"));
+    else
+      done(it->second);
+    return {};
+  }
+
+  result<void> shell(shell_command command, shell_fn done) override {
+    if (gone)
+      return fail(errc::unavailable, "the sandbox is gone");
+    commands.push_back(std::move(command));
+    done(shell_answer);
+    return {};
+  }
+
   void answer(call_id id, result<json> value) override { answers.emplace_back(id, value); }
   void interrupt() override {}
 
@@ -71,7 +101,10 @@ public:
   void call_tool(code_call c) { call_(std::move(c)); }
 
   std::vector<std::pair<call_id, result<json>>> answers;
-  bool gone = false;  ///< it died while it was idle
+  std::map<std::string, std::string> files;  ///< by path
+  std::vector<shell_command> commands;
+  shell_outcome shell_answer;  ///< to every command
+  bool gone = false;           ///< it died while it was idle
 
 private:
   snippet_script script_;
