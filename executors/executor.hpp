@@ -120,11 +120,21 @@ public:
   [[nodiscard]] virtual std::string_view isolation() const noexcept = 0;
 };
 
+/// What a backend promises on every machine where it opens sandboxes at all.
+struct executor_abilities {
+  bool isolated = false;       ///< code inside reaches no file or process but its own
+  bool network_none = false;   ///< code inside reaches no network
+  bool memory_limit = false;   ///< memory_bytes, at least for each process
+  bool process_limit = false;  ///< processes
+  bool disk_limit = false;     ///< work_bytes and tmp_bytes
+};
+
 struct executor_info {
   std::string name;                  ///< "jail"
   std::string isolation;             ///< what a sandbox will get here
   std::vector<std::string> missing;  ///< layers that this machine does not give, and why
   std::string python;                ///< "3.11.2"
+  executor_abilities abilities{};
 };
 
 struct executor_stats {

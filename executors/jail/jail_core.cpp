@@ -36,6 +36,12 @@ std::vector<std::string> missing_layers(const zygote_hello& hello, int lacking) 
   return missing;
 }
 
+constexpr executor_abilities abilities{.isolated = true,
+                                       .network_none = true,
+                                       .memory_limit = true,
+                                       .process_limit = true,
+                                       .disk_limit = true};
+
 }  // namespace
 
 jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload)
@@ -117,8 +123,8 @@ void jail_core::close_zygote_when_empty() {
 
 executor_info jail_core::info() const {
   std::lock_guard lock{mutex_};
-  return {"jail", isolation_text(hello_, lacking_), missing_layers(hello_, lacking_),
-          hello_.python};
+  return {"jail", isolation_text(hello_, lacking_), missing_layers(hello_, lacking_), hello_.python,
+          abilities};
 }
 
 executor_stats jail_core::stats() const {

@@ -1,67 +1,18 @@
 #pragma once
-// A jail executor on its own reactor, with blocking calls for tests, and a look at what it leaves.
+// A jail executor on its own reactor, with blocking calls for tests.
 
 #include "executors/jail/jail_executor.hpp"
-
-#include <catch2/catch_test_macros.hpp>
-
-#include <chrono>
-#include <functional>
-#include <future>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
-#include <string>
-#include <vector>
+#include "tests/support/executor_fixture.hpp"
 
 namespace troupe::test {
 
-/// Descriptors and processes of this process, to compare before and after.
-struct footprint {
-  std::size_t descriptors = 0;
-  std::set<int> children;
-  std::size_t mounts = 0;
-
-  bool operator==(const footprint&) const = default;
-};
-
-[[nodiscard]] footprint take_footprint();
-
-/// Answers tool calls in tests, on the reactor's thread.
-using tool_fn = std::function<result<json>(const json& arguments)>;
-
-class jail_fixture {
+class jail_fixture : public executor_fixture {
 public:
-  explicit jail_fixture(jail_options options = {});
-  ~jail_fixture();
+  explicit jail_fixture(jail_options options = {})
+    : executor_fixture{
+      [&](reactor& r) { return std::make_unique<jail_executor>(r, std::move(options)); }} {}
 
-  [[nodiscard]] result<std::shared_ptr<sandbox>> try_open(sandbox_spec spec = {});
-  [[nodiscard]] std::shared_ptr<sandbox> open(sandbox_spec spec = {});
-
-  /// With tools that answer at once.
-  [[nodiscard]] std::shared_ptr<sandbox> open_with(std::map<std::string, tool_fn> tools,
-                                                   sandbox_spec spec);
-
-  snippet_outcome run(sandbox& s, snippet code);
-  snippet_outcome run(sandbox& s, std::string code);
-  [[nodiscard]] close_report close(sandbox& s);
-
-  reactor io;
-  std::unique_ptr<jail_executor> jail;
-
-private:
-  footprint before_;
+  std::unique_ptr<executor>& jail = backend;
 };
-
-/// A spec whose tools take these parameters, each of any type, all required.
-[[nodiscard]] tool_spec make_tool(std::string name, std::vector<std::string> parameters);
-[[nodiscard]] tool_spec final_answer_spec();
-
-/// The outcome in one line, for CHECK messages and comparisons.
-[[nodiscard]] std::string describe(const snippet_outcome& o);
-
-/// The compact JSON of a result, "" without one.
-[[nodiscard]] std::string tagged(const snippet_outcome& o);
 
 }  // namespace troupe::test
