@@ -290,9 +290,16 @@ threading.Thread(target=end_later).start()
 TEST_CASE("a thread that waits for a tool when its snippet ends is told so", "[jail][tools]") {
   jail_fixture fx;
   auto s = fx.open(spec_with({make_tool("never", {}), make_tool("echo", {})}));
-  s->listen({}, [weak = std::weak_ptr{s}](code_call call) {
-    if (auto live = weak.lock(); live && call.tool == "echo")
-      live->answer(call.id, json("back"));
+  // The first echo is answered once the other thread's call has come: the thread surely waits.
+  s->listen({}, [weak = std::weak_ptr{s}, waits = false,
+                 held = std::optional<call_id>{}](code_call call) mutable {
+    auto live = weak.lock();
+    if (call.tool == "never")
+      waits = true;
+    else
+      held = call.id;
+    if (live && waits && held)
+      live->answer(*std::exchange(held, std::nullopt), json("back"));
   });
   auto o =
     fx.run(*s, "import threading\nsaid = []\ndef w():\n  try: never()\n  except RuntimeError as "
@@ -300,6 +307,36 @@ TEST_CASE("a thread that waits for a tool when its snippet ends is told so", "[j
   CHECK(tagged(o) == "\"back\"");
   CHECK(tagged(fx.run(*s, "t.join()\n[echo(), said]"))
         == R"(["back",["the snippet ended before the tool answered"]])");
+}
+
+TEST_CASE("a thread that reads the next request, too, learns that its snippet has ended",
+          "[jail][tools]") {
+  jail_fixture fx;
+  auto s = fx.open(spec_with({make_tool("never", {})}));
+  std::promise<void> called;
+  s->listen({}, [&](const code_call&) { called.set_value(); });
+  // The thread waits and reads for all; the main thread is slow to come back from its reply.
+  auto o = fx.run(*s, R"(
+import threading, time, troupe_bridge
+said, write, slow = [], troupe_bridge.Bridge._write, [True]
+def write_slowly(self, data):
+  write(self, data)
+  if slow and threading.current_thread() is threading.main_thread(): time.sleep(slow.pop() * 0.2)
+def w():
+  try: never()
+  except RuntimeError as e: said.append(str(e))
+t = threading.Thread(target=w)
+t.start()
+while not any(s is not None for s in [b for b in __import__('gc').get_objects()
+              if isinstance(b, troupe_bridge.Bridge)][0]._calls.values()): time.sleep(0.001)
+time.sleep(0.05)
+troupe_bridge.Bridge._write = write_slowly
+)");
+  INFO(describe(o));
+  called.get_future().wait();
+  CHECK(tagged(fx.run(*s, {.code = "t.join()\nsaid",
+                           .hard_deadline = steady_clock::now() + std::chrono::seconds{10}}))
+        == R"(["the snippet ended before the tool answered"])");
 }
 
 TEST_CASE("more tool calls than allowed are refused, then the sandbox is ended", "[jail][tools]") {
