@@ -222,6 +222,8 @@ void worker_link::queue_handshake() {
 }
 
 void worker_link::take_handshake(const worker::done& reply) {
+  if (reply.python)
+    python_ = *reply.python;
   if (!reply.failure.empty())
     owner_.handshake_done(fail(errc::invalid_argument, reply.failure));
   else if (--handshake_left_ == 0)

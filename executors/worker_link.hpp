@@ -56,6 +56,12 @@ public:
   bool interrupt(std::string why);
   void interrupted();
 
+  /// The worker's Python. After the handshake.
+  [[nodiscard]] const worker::interpreter& python() const noexcept { return python_; }
+
+  /// What was printed and no request has taken.
+  [[nodiscard]] std::string unheard_output() const { return log_.text(); }
+
   /// Nothing that the worker says counts any more.
   void stop() noexcept { stopped_ = true; }
 
@@ -112,6 +118,7 @@ private:
   bool watching_output_ = false;
   bool stopped_ = false;
   std::uint32_t handshake_left_ = 0;
+  worker::interpreter python_;
 
   sandbox::output_fn output_fn_;
   sandbox::call_fn call_fn_;

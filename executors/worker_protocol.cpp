@@ -116,6 +116,17 @@ bool read_kind(const json& from, done& to) {
   return true;
 }
 
+bool read_python(const json& from, done& to) {
+  auto it = from.find("python");
+  if (it == from.end())
+    return true;
+  interpreter x;
+  if (!it->is_object() || !read(*it, "version", x.version, 64) || !read(*it, "path", x.path, 4'096))
+    return false;
+  to.python = std::move(x);
+  return true;
+}
+
 bool read_exit(const json& from, done& to) {
   auto it = from.find("exit");
   if (it == from.end())
@@ -142,7 +153,8 @@ bool read_data(const json& from, done& to) {
 result<message> read_done(const json& body) {
   done d;
   if (!read(body, "id", d.id) || !read_end(body, d.end) || !read_error(body, d)
-      || !read_kind(body, d) || !read_exit(body, d) || !read_data(body, d) || !read_usage(body, d))
+      || !read_kind(body, d) || !read_exit(body, d) || !read_data(body, d) || !read_usage(body, d)
+      || !read_python(body, d))
     return fail(errc::corrupt, "a reply of another shape");
   if (auto got = read_result(body, d); !got)
     return fail(got.error());

@@ -42,6 +42,12 @@ inline constexpr std::size_t put_piece_bytes = 384u << 10;
 // --- from the worker
 // --------------------------------------------------------------------------------
 
+/// What runs the worker, as it says before any snippet has run.
+struct interpreter {
+  std::string version;  ///< "3.11.2"
+  std::string path;     ///< of its program; may be empty
+};
+
 /// How a command ended.
 struct command_exit {
   std::uint8_t status = 0;
@@ -58,10 +64,11 @@ struct done {
   std::optional<value> result;
   bool is_final = false;
   std::optional<snippet_error> error;
-  std::optional<command_exit> exit;  ///< of shell
-  std::optional<std::string> data;   ///< of get: bytes of the file
-  std::uint64_t file_bytes = 0;      ///< of get: how many it has
-  micros cpu{0};                     ///< of the worker's whole life, as it says
+  std::optional<interpreter> python;  ///< of init
+  std::optional<command_exit> exit;   ///< of shell
+  std::optional<std::string> data;    ///< of get: bytes of the file
+  std::uint64_t file_bytes = 0;       ///< of get: how many it has
+  micros cpu{0};                      ///< of the worker's whole life, as it says
   std::uint64_t max_rss_bytes = 0;
 };
 

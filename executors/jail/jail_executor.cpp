@@ -1,11 +1,11 @@
 #include "executors/jail/jail_executor.hpp"
 
+#include "executors/helper_program.hpp"
 #include "executors/jail/jail_session.hpp"
 #include "executors/session_sandbox.hpp"
 #include "executors/spec_check.hpp"
 #include "runtime/core/log.hpp"
 
-#include <filesystem>
 #include <future>
 #include <utility>
 
@@ -18,17 +18,6 @@ using jail::jail_core;
 using jail::jail_session;
 
 constexpr std::chrono::seconds shutdown_limit{10};
-
-std::string find_zygote(const std::string& given) {
-  if (!given.empty())
-    return given;
-  std::error_code ec;
-  auto dir = std::filesystem::read_symlink("/proc/self/exe", ec).parent_path();
-  auto beside = dir / "troupe-zygote";
-  if (std::filesystem::exists(beside, ec))
-    return beside;
-  return dir.parent_path() / "libexec" / "troupe" / "troupe-zygote";
-}
 
 void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
                      executor::opened_fn done) {
@@ -68,8 +57,8 @@ std::vector<std::string> jail_options::default_preload() {
 }
 
 jail_executor::jail_executor(reactor& io, jail_options options) : impl_{std::make_unique<impl>()} {
-  impl_->core =
-    std::make_shared<jail_core>(io, find_zygote(options.zygote_path), std::move(options.preload));
+  impl_->core = std::make_shared<jail_core>(io, find_helper(options.zygote_path, "troupe-zygote"),
+                                            std::move(options.preload));
   impl_->core->start();
 }
 

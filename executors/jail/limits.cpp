@@ -21,11 +21,13 @@ void set_limits(const spawn_request& request) {
     {RLIMIT_SIGPENDING, 64, "RLIMIT_SIGPENDING"},
     {RLIMIT_STACK, 8u << 20, "RLIMIT_STACK"},
     {RLIMIT_NOFILE, request.open_files, "RLIMIT_NOFILE"},
-    {RLIMIT_NPROC, request.processes, "RLIMIT_NPROC"},
+    {RLIMIT_NPROC, request.processes != 0 ? request.processes : RLIM_INFINITY, "RLIMIT_NPROC"},
     {RLIMIT_FSIZE, request.file_bytes, "RLIMIT_FSIZE"},
     {RLIMIT_AS, request.memory_bytes, "RLIMIT_AS"},
   };
   for (const auto& e : table) {
+    if (e.limit == RLIM_INFINITY)
+      continue;
     rlimit current{};
     must(::getrlimit(e.resource, &current) == 0, e.name);
     auto limit = std::min(e.limit, current.rlim_max);

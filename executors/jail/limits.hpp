@@ -5,7 +5,8 @@
 
 namespace troupe::jail {
 
-/// Sets the calling process's rlimits, soft and hard. Throws setup_error.
+/// Sets the calling process's rlimits, soft and hard; none on processes when `processes` is 0.
+/// Throws setup_error.
 void set_limits(const spawn_request& request);
 
 }  // namespace troupe::jail

@@ -2,7 +2,7 @@
 #include "executors/jail/python.hpp"
 
 #include "executors/jail/sys.hpp"
-#include "executors/jail/worker_source.hpp"
+#include "executors/worker_source.hpp"
 
 #include <Python.h>  // first, as CPython asks
 

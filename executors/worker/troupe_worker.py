@@ -61,7 +61,7 @@ class Worker:
         for spec in self.tool_specs:
             self.tools[spec["name"]] = troupe_tools.make_tool(spec, self.bridge, self)
         self.main.__dict__.update(self.tools)
-        self._reply(request)
+        self._reply(request, python={"version": sys.version.split()[0], "path": sys.executable})
 
     def give(self, name, value):
         self.answers.give(name, value)
@@ -190,13 +190,16 @@ def _usage():
             "rss_kb": max(own.ru_maxrss, children.ru_maxrss)}
 
 
-def serve(max_frame):
+def serve(max_frame, work="/work"):
     """Called once in each new worker process; returns when the host has closed the socket."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    troupe_files.WORK = work
     _open_output()
     threading.excepthook = _thread_ended
-    Worker(troupe_bridge.Bridge(max_frame)).serve()
+    bridge = troupe_bridge.Bridge(max_frame)
+    bridge.interrupts.install()  # an early one must not end the interpreter
+    Worker(bridge).serve()
 
 
 def _thread_ended(args):

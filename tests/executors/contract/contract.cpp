@@ -1,6 +1,7 @@
 #include "tests/executors/contract/contract.hpp"
 
 #include "executors/jail/jail_executor.hpp"
+#include "executors/process/process_executor.hpp"
 
 #include <catch2/catch_test_case_info.hpp>
 #include <catch2/interfaces/catch_interfaces_test_invoker.hpp>
@@ -26,9 +27,15 @@ std::unique_ptr<executor> make_jail(reactor& io, const fs::path&) {
   return std::make_unique<jail_executor>(io);
 }
 
+std::unique_ptr<executor> make_process(reactor& io, const fs::path& scratch) {
+  return std::make_unique<process_executor>(io, process_options{.directory = scratch});
+}
+
 constexpr std::array backends = {
   contract_backend{"jail", false, make_jail},
   contract_backend{"jail rootless", true, make_jail},
+  contract_backend{"process", false, make_process},
+  contract_backend{"process rootless", true, make_process},
 };
 
 constexpr int nobody = 65'534;

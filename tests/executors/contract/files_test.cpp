@@ -118,13 +118,23 @@ CONTRACT_CASE("a file that is not there is not found", "[files]") {
 
 CONTRACT_CASE("a path that could lead out is refused before it is asked for", "[files]") {
   auto s = fx.open();
-  for (std::string path :
-       {"", "/etc/passwd", "..", "../x", "a/../../x", "a/..", "./x", "a//b", "a/", "a\xff",
-        std::string(1'025, 'x').c_str(), ("a/" + std::string(256, 'x')).c_str()}) {
+  const std::vector<std::string> paths{"",
+                                       "/etc/passwd",
+                                       "..",
+                                       "../x",
+                                       "a/../../x",
+                                       "a/..",
+                                       "./x",
+                                       "a//b",
+                                       "a/",
+                                       "a\xff",
+                                       std::string("a\0b", 3),
+                                       std::string(1'025, 'x'),
+                                       "a/" + std::string(256, 'x')};
+  for (const auto& path : paths) {
     INFO(path);
     CHECK(refused(path, *s) == errc::invalid_argument);
   }
-  CHECK(refused(std::string("a\0b", 3), *s) == errc::invalid_argument);
   CHECK(tagged(fx.run(*s, "1")) == "1");
 }
 

@@ -9,14 +9,14 @@ foreach(source ${SOURCES})
   string(APPEND arrays "constexpr char ${name}[] = {${bytes}0};\n")
   string(APPEND table "  {\"${name}\", ${name}},\n")
 endforeach()
-file(WRITE "${OUT}" "#include \"executors/jail/worker_source.hpp\"
+file(WRITE "${OUT}" "#include \"executors/worker_source.hpp\"
 
-namespace troupe::jail {
+namespace troupe {
 namespace {
 ${arrays}}  // namespace
 
 const worker_module worker_modules[worker_module_count] = {
 ${table}};
 
-}  // namespace troupe::jail
+}  // namespace troupe
 ")

@@ -1,0 +1,11 @@
+#pragma once
+// Where the programs lie that are installed with ours.
+
+#include <string>
+
+namespace troupe {
+
+/// `given`, or else the path of `name` beside the running program or in ../libexec/troupe from it.
+[[nodiscard]] std::string find_helper(const std::string& given, const std::string& name);
+
+}  // namespace troupe
