@@ -46,7 +46,7 @@ struct agent_settings {
 };
 
 struct sandbox_options {
-  std::string executor = "jail";
+  std::string executor = "jail";  ///< jail, process
   std::string profile = "default";
   std::uint64_t memory_bytes = 1ull << 30;
   std::uint32_t processes = 64;

@@ -2,7 +2,9 @@
 
 #include "config/model_name.hpp"
 #include "executors/jail/jail_executor.hpp"
+#include "executors/process/process_executor.hpp"
 #include "runtime/agent/prompt.hpp"
+#include "runtime/core/log.hpp"
 
 #include <fmt/format.h>
 
@@ -92,12 +94,18 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
 }
 
 result<runtime::make_executor> executor_from(const settings& s) {
-  if (s.sandbox.executor != "jail")
-    return fail(errc::invalid_argument,
-                "there is no executor '" + s.sandbox.executor + "'; this version has: jail");
-  return [](reactor& io) {
-    return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, jail_options{})};
-  };
+  if (s.sandbox.executor == "jail")
+    return [](reactor& io) {
+      return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, jail_options{})};
+    };
+  if (s.sandbox.executor == "process")
+    return [](reactor& io) {
+      auto made = std::make_shared<process_executor>(io, process_options{});
+      log::warn("the executor is 'process'; its isolation is " + made->info().isolation);
+      return result<std::shared_ptr<executor>>{std::move(made)};
+    };
+  return fail(errc::invalid_argument,
+              "there is no executor '" + s.sandbox.executor + "'; this version has: jail, process");
 }
 
 result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {

@@ -3,6 +3,7 @@
 #include "config/model_name.hpp"
 #include "config/options.hpp"
 #include "executors/jail/jail_executor.hpp"
+#include "executors/process/process_executor.hpp"
 #include "runtime/journal/journal.hpp"
 #include "runtime/net/reactor.hpp"
 
@@ -55,21 +56,21 @@ finding look_at_journal() {
   return {"journal", ok ? state::works : state::missing, detail, true};
 }
 
-/// Opens a jail, runs 1 + 1, closes it, and says how long each took.
-struct jail_trial {
+/// Opens a sandbox, runs 1 + 1, closes it, and says how long each took.
+struct sandbox_trial {
   result<snippet_outcome> outcome = fail(errc::timeout, "no answer");
   close_report closed;
   micros first{0};
   std::string isolation;
 };
 
-jail_trial try_jail(executor& jail, reactor& io) {
-  jail_trial trial;
+sandbox_trial try_sandbox(executor& backend, reactor& io) {
+  sandbox_trial trial;
   std::promise<void> over;
   auto began = steady_clock::now();
   sandbox_spec spec;
   std::shared_ptr<sandbox> box;
-  jail.open(spec, [&](result<std::shared_ptr<sandbox>> opened) {
+  backend.open(spec, [&](result<std::shared_ptr<sandbox>> opened) {
     if (!opened) {
       trial.outcome = fail(opened.error());
       over.set_value();
@@ -101,7 +102,7 @@ std::vector<finding> look_at_jail() {
   std::vector<finding> out;
   {
     jail_executor jail{io, {}};
-    auto trial = try_jail(jail, io);
+    auto trial = try_sandbox(jail, io);
     auto info = jail.info();
     if (!trial.outcome) {
       out.push_back({"jail", state::missing, trial.outcome.error().detail, true});
@@ -130,6 +131,23 @@ std::vector<finding> look_at_jail() {
   return out;
 }
 
+/// Works or not, nobody needs it: it is used only when it is asked for.
+finding look_at_process() {
+  reactor io;
+  process_executor backend{io};
+  auto trial = try_sandbox(backend, io);
+  auto info = backend.info();
+  if (!trial.outcome)
+    return {"executor process", state::weaker, trial.outcome.error().detail, false};
+  auto right = trial.outcome->result && trial.outcome->result->text == "2";
+  if (!right || !trial.closed.clean())
+    return {"executor process", state::weaker,
+            right ? trial.closed.detail : "1 + 1 was not 2: " + trial.outcome->reason, false};
+  return {"executor process", state::weaker,
+          fmt::format("can be asked for, in Python {}; isolation: {}", info.python, info.isolation),
+          false};
+}
+
 std::vector<finding> look_at_keys() {
   std::vector<finding> out;
   auto env = process_environment();
@@ -155,6 +173,7 @@ std::vector<finding> examine_machine() {
   std::vector<finding> out{look_at_kernel(), look_at_descriptors(), look_at_journal()};
   for (auto& f : look_at_jail())
     out.push_back(std::move(f));
+  out.push_back(look_at_process());
   for (auto& f : look_at_keys())
     out.push_back(std::move(f));
   return out;

@@ -16,8 +16,8 @@ struct finding {
   bool needed = false;  ///< troupe does not work without it
 };
 
-/// Looks at the jail (by opening one and running 1 + 1 in it), limits, disk, keys. Takes less than
-/// a second or two; starts and ends what it needs.
+/// Looks at the executors (by opening a sandbox of each and running 1 + 1 in it), limits, disk,
+/// keys. Takes less than a second or two; starts and ends what it needs.
 [[nodiscard]] std::vector<finding> examine_machine();
 
 /// One line per finding.

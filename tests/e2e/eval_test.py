@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from support import PATIENCE, PROBLEMS, SOURCE, TroupeTest, children_of, results
+from support import (PATIENCE, PROBLEMS, SOURCE, TroupeTest, children_of, processes_of, results)
 
 
 class Demo(TroupeTest):
@@ -59,6 +59,47 @@ class Run(TroupeTest):
         script = self.script(code="import itertools\nprint(id(object()))")
         done = self.troupe("run", "?", "--model", f"mock/{script}", "--max-steps", 2)
         self.assertEqual(done.returncode, 4, done.stderr)
+
+
+class ProcessExecutor(TroupeTest):
+    def test_it_runs_a_batch_says_what_it_is_and_leaves_nothing(self):
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        code = "import os, subprocess\nsubprocess.Popen(['sleep', '300'])\nfinal_answer(os.getcwd())"
+        done = self.troupe("eval", self.dataset(6), "--model", f"mock/{self.script(code=code)}",
+                           "--executor", "process", "--out", "out.db", "--max-concurrency", 3,
+                           TMPDIR=str(temporary))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("isolation is none: a plain child process", done.stderr)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 6)
+        report = json.loads(self.troupe("report", "out.db", "--json").stdout)
+        self.assertTrue(report["machine"]["executor"]["isolation"].startswith("none: "))
+        self.assertEqual(report["machine"]["executor"]["name"], "process")
+        self.assertEqual(list(temporary.iterdir()), [])
+        self.assertEqual(processes_of(self.folder), [])
+
+    def test_it_is_never_chosen_by_itself(self):
+        done = self.troupe("run", "--json", "?", "--model", f"mock/{self.script()}")
+        self.assertEqual(json.loads(done.stdout)["answer"], 3)
+        self.assertNotIn("process", done.stderr)
+
+    def test_a_killed_runtime_leaves_nothing(self):
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        code = "import subprocess\nsubprocess.Popen(['sleep', '300'], start_new_session=True)\nwhile 1: pass"
+        process = self.start("run", "?", "--model", f"mock/{self.script(code=code)}",
+                             "--executor", "process", TMPDIR=str(temporary))
+        deadline = time.monotonic() + 30 * PATIENCE
+        while time.monotonic() < deadline and not any(temporary.glob("*/work")):
+            time.sleep(0.02)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        deadline = time.monotonic() + 15 * PATIENCE
+        while time.monotonic() < deadline and any(temporary.iterdir()):
+            time.sleep(0.02)
+        self.assertEqual(list(temporary.iterdir()), [])
+        self.assertEqual(processes_of(self.folder), [])
 
 
 class Interrupted(TroupeTest):
