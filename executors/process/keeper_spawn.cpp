@@ -71,7 +71,7 @@ unique_fd above_wired(int fd) {
 }
 
 /// As in the jail, but for the directories. The hash seed makes sets iterate in the same order in
-/// each sandbox; the worker hides it from the snippets.
+/// each sandbox; the worker takes it out again.
 std::vector<std::string> environment_in(const std::string& directory) {
   return {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + directory + "/work",
           "TMPDIR=" + directory + "/tmp", "LANG=C.UTF-8", "PYTHONHASHSEED=0"};

@@ -12,13 +12,16 @@
 namespace troupe::process {
 namespace {
 
-/// Reads the image as pread does, since all workers share the file's offset.
+/// Reads the image by pread, since all workers share the file's offset. Mends the environment, as
+/// python3 may be a script that sets variables of its own; the interpreter's programs come first.
 constexpr const char* boot = R"(
 import os, sys
 if sys.version_info < (3, 10):
     sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0])
 sys.path.remove("")
-os.environ.pop("PYTHONHASHSEED")
+for name in set(os.environ) - {"HOME", "LANG", "PATH", "TMPDIR"}:
+    del os.environ[name]
+os.environ["PATH"] = os.path.dirname(sys.executable) + ":/usr/local/bin:/usr/bin:/bin"
 os.set_inheritable(3, False)
 _, work, frame_bytes = sys.argv
 sys.argv = [""]

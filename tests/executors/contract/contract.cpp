@@ -123,7 +123,8 @@ contract_fixture::contract_fixture(const contract_backend& b)
   : contract_fixture{b, std::make_unique<scratch_dir>()} {}
 
 contract_fixture::contract_fixture(const contract_backend& b, std::unique_ptr<scratch_dir> dir)
-  : executor_fixture{[&](reactor& r) { return b.make(r, dir->path); }}, scratch_{std::move(dir)} {}
+  : executor_fixture{[&](reactor& r) { return b.make(r, dir->path); }}, made_by_{b},
+    scratch_{std::move(dir)} {}
 
 contract_fixture::~contract_fixture() {
   backend.reset();  // before the scratch directory is looked at
@@ -156,6 +157,27 @@ bool contract_fixture::is_gone(sandbox& s) {
       ended.get_future().wait();
     return !accepted && accepted.error().code == errc::unavailable;
   });
+}
+
+std::unique_ptr<executor> contract_fixture::make_another(reactor& r) const {
+  return made_by_.make(r, scratch_->path);
+}
+
+bool contract_fixture::scratch_is_empty() const {
+  return fs::is_empty(scratch_->path);
+}
+
+std::set<int> descendants_of(int pid) {
+  auto all = children_of(pid);
+  for (auto child : children_of(pid))
+    all.merge(descendants_of(child));
+  return all;
+}
+
+sandbox_spec spec_with(std::vector<tool_spec> tools) {
+  sandbox_spec spec;
+  spec.tools = std::move(tools);
+  return spec;
 }
 
 std::set<int> children_of(int pid) {

@@ -37,19 +37,31 @@ public:
   /// True once nothing more runs in the sandbox: it refuses to.
   [[nodiscard]] bool is_gone(sandbox& s);
 
+  /// Another executor of the same kind, e.g. in a process that will be killed.
+  [[nodiscard]] std::unique_ptr<executor> make_another(reactor& r) const;
+  [[nodiscard]] bool scratch_is_empty() const;
+
 private:
   struct scratch_dir;
   explicit contract_fixture(const contract_backend& backend, std::unique_ptr<scratch_dir> dir);
+  const contract_backend& made_by_;
   std::unique_ptr<scratch_dir> scratch_;
 };
 
-/// Children of a process, by any of its threads.
+/// Children of a process, by any of its threads; and theirs.
 [[nodiscard]] std::set<int> children_of(int pid);
+[[nodiscard]] std::set<int> descendants_of(int pid);
 
 /// True while the process runs; a zombie has ended.
 [[nodiscard]] bool runs(int pid);
 
 [[nodiscard]] millis since(time_point start);
+
+/// Generous: the machine may be busy. A lost deadline would last for ever.
+inline constexpr millis tolerance{5'000};
+
+/// A spec with these tools.
+[[nodiscard]] sandbox_spec spec_with(std::vector<tool_spec> tools);
 
 /// Waits for `condition` as long as a busy machine may need.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);

@@ -1,15 +1,12 @@
 #include "tests/executors/contract/contract.hpp"
 
-#include <algorithm>
+#include <cstdlib>
 
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Generous: the machine may be busy. A lost deadline would last for ever.
-constexpr millis tolerance{5'000};
 
 errc refused(sandbox& s, shell_command command) {
   auto accepted = s.shell(std::move(command), [](const shell_outcome&) { FAIL("never accepted"); });
