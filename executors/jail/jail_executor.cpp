@@ -19,7 +19,7 @@ using jail::jail_session;
 
 constexpr std::chrono::seconds shutdown_limit{10};
 
-void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
+void open_on_reactor(const std::shared_ptr<jail_core>& core, const sandbox_spec& spec,
                      executor::opened_fn done) {
   if (core->closing()) {
     done(fail(errc::unavailable, "the jail is closing"));
@@ -74,7 +74,7 @@ jail_executor::~jail_executor() {
 void jail_executor::open(sandbox_spec spec, opened_fn done) {
   impl_->core->io.post(
     [core = impl_->core, spec = std::move(spec), done = std::move(done)]() mutable {
-      open_on_reactor(core, std::move(spec), std::move(done));
+      open_on_reactor(core, spec, std::move(done));
     });
 }
 

@@ -47,7 +47,7 @@ std::filesystem::path directory_of(const process_options& options) {
   return ec ? std::filesystem::path{"/tmp"} : path;
 }
 
-void open_on_reactor(const std::shared_ptr<process_core>& core, sandbox_spec spec,
+void open_on_reactor(const std::shared_ptr<process_core>& core, const sandbox_spec& spec,
                      executor::opened_fn done) {
   if (core->closing()) {
     done(fail(errc::unavailable, "the executor is closing"));
@@ -75,7 +75,7 @@ struct process_executor::impl {
   std::shared_ptr<process_core> core;
 };
 
-process_executor::process_executor(reactor& io, process_options options)
+process_executor::process_executor(reactor& io, const process_options& options)
   : impl_{std::make_unique<impl>()} {
   impl_->core =
     std::make_shared<process_core>(io, find_helper(options.keeper_path, "troupe-keeper"),
@@ -94,7 +94,7 @@ process_executor::~process_executor() {
 void process_executor::open(sandbox_spec spec, opened_fn done) {
   impl_->core->io.post(
     [core = impl_->core, spec = std::move(spec), done = std::move(done)]() mutable {
-      open_on_reactor(core, std::move(spec), std::move(done));
+      open_on_reactor(core, spec, std::move(done));
     });
 }
 

@@ -33,7 +33,7 @@ struct process_options {
 /// and waits until their processes are gone (at most 30 s).
 class process_executor final : public executor {
 public:
-  explicit process_executor(reactor& io, process_options options = {});
+  explicit process_executor(reactor& io, const process_options& options = {});
   ~process_executor() override;
   process_executor(const process_executor&) = delete;
   process_executor& operator=(const process_executor&) = delete;

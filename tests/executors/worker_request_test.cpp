@@ -64,7 +64,7 @@ TEST_CASE("a piece that nobody asked for breaks the protocol", "[request]") {
   auto larger = play.reply(piece(std::string(full + 1, 'a'), 1));
   CHECK(larger.error().code == errc::corrupt);
   CHECK(play.reply({}).error().code == errc::corrupt);
-  auto command = make_shell_request({.argv = {"true"}}, [](shell_outcome) {});
+  auto command = make_shell_request({.argv = {"true"}}, [](const shell_outcome&) {});
   worker::done without_end;
   CHECK(command->next(1, &without_end).error().code == errc::corrupt);
 }

@@ -78,7 +78,7 @@ std::shared_ptr<sandbox> executor_fixture::open(sandbox_spec spec) {
 std::shared_ptr<sandbox> executor_fixture::open_with(std::map<std::string, tool_fn> tools,
                                                      sandbox_spec spec) {
   auto s = open(std::move(spec));
-  s->listen({}, [weak = std::weak_ptr{s}, tools = std::move(tools)](code_call call) {
+  s->listen({}, [weak = std::weak_ptr{s}, tools = std::move(tools)](const code_call& call) {
     if (auto live = weak.lock())
       live->answer(call.id, tools.at(call.tool)(call.arguments));
   });
@@ -131,7 +131,7 @@ void executor_fixture::pause(millis span) {
   later.get_future().wait();
 }
 
-tool_spec make_tool(std::string name, std::vector<std::string> parameters) {
+tool_spec make_tool(std::string name, const std::vector<std::string>& parameters) {
   tool_spec t;
   t.name = std::move(name);
   t.description = "A tool of a test.";

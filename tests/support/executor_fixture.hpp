@@ -76,7 +76,7 @@ private:
 };
 
 /// A spec whose tools take these parameters, each of any type, all required.
-[[nodiscard]] tool_spec make_tool(std::string name, std::vector<std::string> parameters);
+[[nodiscard]] tool_spec make_tool(std::string name, const std::vector<std::string>& parameters);
 [[nodiscard]] tool_spec final_answer_spec();
 
 /// The outcome in one line, for CHECK messages and comparisons.

@@ -116,7 +116,7 @@ CONTRACT_CASE("a crash is reported with its signal", "[ends]") {
 }
 
 CONTRACT_CASE("anything but one well-formed reply ends the sandbox", "[ends]") {
-  auto frame = [](std::string body) {
+  auto frame = [](const std::string& body) {
     return "import os\nb = " + body
            + "\nos.write(3, len(b).to_bytes(4, 'big') + b)\nimport time\ntime.sleep(20)";
   };

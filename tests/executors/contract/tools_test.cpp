@@ -108,16 +108,17 @@ CONTRACT_CASE("eight threads call tools at once and each gets its own answer", "
 CONTRACT_CASE("a soft deadline cuts a wait for a tool, and the late answer disturbs nothing",
               "[tools]") {
   auto s = fx.open(spec_with({make_tool("slow", {}), make_tool("fast", {})}));
-  s->listen({}, [weak = std::weak_ptr{s}, late = std::vector<call_id>{}](code_call call) mutable {
-    auto live = weak.lock();
-    if (call.tool == "slow") {
-      late.push_back(call.id);
-      return;
-    }
-    for (auto id : late)
-      live->answer(id, json("late"));
-    live->answer(call.id, json("fast"));
-  });
+  s->listen(
+    {}, [weak = std::weak_ptr{s}, late = std::vector<call_id>{}](const code_call& call) mutable {
+      auto live = weak.lock();
+      if (call.tool == "slow") {
+        late.push_back(call.id);
+        return;
+      }
+      for (auto id : late)
+        live->answer(id, json("late"));
+      live->answer(call.id, json("fast"));
+    });
   auto o =
     fx.run(*s, snippet{.code = "x = 1\nslow()", .soft_deadline = steady_clock::now() + 100ms});
   CHECK(o.end == snippet_end::soft_timeout);
