@@ -85,7 +85,8 @@ CONTRACT_CASE("a command that makes no sense is refused before it is sent", "[sh
 
 CONTRACT_CASE("a command's deadline kills it and all its group, and the variables are kept",
               "[shell]") {
-  auto s = fx.open();
+  contract_fixture::processes seen;
+  auto s = fx.open_seen(seen);
   fx.run(*s, "x = 5");
   for (auto* script : {"sleep 100", "trap '' TERM INT; sleep 100 & wait; sleep 100",
                        "while :; do :; done", "kill -STOP $$"}) {
@@ -96,6 +97,7 @@ CONTRACT_CASE("a command's deadline kills it and all its group, and the variable
     CHECK(o.end == shell_end::soft_timeout);
     CHECK(o.status == 9);
     CHECK(o.reason.starts_with("interrupted at the time limit after "));
+    CHECK(eventually([&] { return descendants_of(seen.first) == std::set{seen.worker}; }));
     CHECK(tagged(fx.run(*s, "x")) == "5");
   }
   CHECK(describe(fx.sh(*s, "exit 3")) == "exited 3");
