@@ -59,7 +59,7 @@ struct code_call {
 /// What close verified.
 struct close_report {
   bool processes_gone = false;
-  bool mounts_gone = false;  ///< true where the mounts were the sandbox's own namespace
+  bool mounts_gone = false;  ///< its own mounts, or the directory that it had instead
   std::string detail;        ///< what is left, if anything
   int exit_status = 0;       ///< of the sandbox's first process, as wait reports it
   micros teardown{0};        ///< from the decision to kill to verified gone

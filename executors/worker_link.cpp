@@ -421,7 +421,8 @@ bool worker_link::interrupt(std::string why) {
   if (!owner_.send_interrupt())
     return false;  // it is gone or swamped: the hard deadline decides
   open_->interrupted = true;
-  open_->interrupt_reason = std::move(why);
+  if (!open_->flooded)  // else that is why it ends
+    open_->interrupt_reason = std::move(why);
   ++open_->unacknowledged;
   return true;
 }

@@ -32,7 +32,9 @@ result<std::string> find_python(const std::string& name) {
     auto dir = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), dir.size() + 1));
     auto candidate = std::string{dir} + "/" + name;
-    if (dir.starts_with('/') && ::access(candidate.c_str(), X_OK) == 0)
+    std::error_code ec;
+    if (dir.starts_with('/') && std::filesystem::is_regular_file(candidate, ec)
+        && ::access(candidate.c_str(), X_OK) == 0)
       return candidate;
   }
   return fail(errc::unavailable,

@@ -72,19 +72,32 @@ void process_session::open(opened_fn done) {
   if (auto started = start(); !started) {
     open_error_ = started.error();
     verdict_ = verdict{snippet_end::killed, open_error_.detail, steady_clock::now()};
-    if (pid_ == 0 && (keeper_.directory.empty() || !start_sweeper()))
+    if (keeper_.directory.empty() || !start_sweeper())
       on_dead();
   }
 }
 
 result<void> process_session::start() {
+  if (auto made = make_directory(); !made)
+    return made;
+  if (auto started = start_keeper(); !started) {
+    remove_empty_directory();
+    return started;
+  }
+  if (!exit_.open())
+    return fail(errc::unavailable, "no descriptor is free for a sandbox");
+  watch_control();
+  link_->start();
+  return {};
+}
+
+/// Errors  there was no keeper, not for a moment.
+result<void> process_session::start_keeper() {
   if (!core_->python())
     return fail(core_->python().error());
   auto image = core_->image();
   if (!image)
     return fail(image.error());
-  if (auto made = make_directory(); !made)
-    return made;
   auto channels = make_channels();
   if (!channels)
     return fail(channels.error());
@@ -92,10 +105,7 @@ result<void> process_session::start() {
   auto started = spawn_keeper(keeper_, argv, *channels, *image);
   if (!started)
     return fail(started.error());
-  if (!watch(std::move(*started)))
-    return fail(errc::unavailable, "no descriptor is free for a sandbox");
-  watch_control();
-  link_->start();
+  static_cast<void>(watch(std::move(*started)));
   return {};
 }
 
@@ -105,10 +115,20 @@ result<void> process_session::make_directory() {
   if (::mkdtemp(name.data()) == nullptr)
     return fail(system_error("make a directory in " + core_->directory.string()));
   keeper_ = {core_->keeper_path, name};
-  for (const auto* inner : {"/work", "/tmp"})
-    if (::mkdir((name + inner).c_str(), 0700) != 0)
-      return fail(system_error("make a directory in " + name));
+  for (const auto* inner : {"/work", "/tmp"}) {
+    if (::mkdir((name + inner).c_str(), 0700) == 0)
+      continue;
+    auto why = system_error("make a directory in " + name);
+    remove_empty_directory();
+    return fail(std::move(why));
+  }
   return {};
+}
+
+void process_session::remove_empty_directory() {
+  for (const auto* inner : {"/work", "/tmp", ""})
+    ::rmdir((keeper_.directory + inner).c_str());
+  keeper_.directory.clear();
 }
 
 result<keeper_channels> process_session::make_channels() {
@@ -135,15 +155,13 @@ result<keeper_channels> process_session::make_channels() {
 
 /// False when it cannot be watched, and has been ended.
 bool process_session::watch(kept k) {
-  pid_ = k.pid;
   exit_.assign(std::move(k.pidfd));
   if (exit_.open()) {
     watch_exit();
     return true;
   }
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, &status_, __WALL);
-  pid_ = 0;
+  ::kill(k.pid, SIGKILL);
+  ::waitpid(k.pid, &status_, __WALL);
   return false;
 }
 
@@ -267,7 +285,13 @@ void process_session::end_now() {
     return;
   ::syscall(SYS_pidfd_send_signal, exit_.fd(), SIGCONT, nullptr,
             0);  // the code may have stopped it
-  core_->io.in(keeper_grace, [weak = weak_from_this()] {
+  limit_time();
+}
+
+void process_session::limit_time() {
+  if (keeper_timer_)
+    core_->io.cancel(*keeper_timer_);
+  keeper_timer_ = core_->io.in(keeper_grace, [weak = weak_from_this()] {
     if (auto self = weak.lock(); self && self->exit_.open())
       ::syscall(SYS_pidfd_send_signal, self->exit_.fd(), SIGKILL, nullptr, 0);
   });
@@ -312,7 +336,10 @@ void process_session::on_kept_end() {
 bool process_session::start_sweeper() {
   sweeping_ = true;
   auto sweeper = spawn_sweeper(keeper_, worker_);
-  return sweeper && watch(std::move(*sweeper));
+  if (!sweeper || !watch(std::move(*sweeper)))
+    return false;
+  limit_time();
+  return true;
 }
 
 void process_session::on_dead() {
@@ -324,6 +351,8 @@ void process_session::on_dead() {
     verdict_ = own_end();
   report_ = verify();
   dead_ = true;
+  if (keeper_timer_)
+    core_->io.cancel(*keeper_timer_);
   link_->close();
   control_.close();
   exit_.close();
@@ -365,9 +394,9 @@ process_session::verdict process_session::own_end() const {
 /// process table. The far end of the worker's channel says the same.
 close_report process_session::verify() const {
   close_report r;
-  r.exit_status = status_;
-  r.teardown = since(verdict_->decided);
   auto never_was = keeper_.directory.empty();
+  r.exit_status = never_was ? 0 : status_;
+  r.teardown = since(verdict_->decided);
   auto told = WIFEXITED(status_) ? WEXITSTATUS(status_) : left_processes | left_files;
   r.processes_gone = never_was || ((told & left_processes) == 0 && !link_->held());
   r.mounts_gone = never_was || (told & left_files) == 0;

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include <signal.h>
 #include <sys/resource.h>
 
 namespace troupe::process {
@@ -48,7 +49,9 @@ private:
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<void> start();
+  [[nodiscard]] result<void> start_keeper();
   [[nodiscard]] result<void> make_directory();
+  void remove_empty_directory();
   [[nodiscard]] result<keeper_channels> make_channels();
   [[nodiscard]] bool watch(kept k);
   void finish_open(result<void> outcome);
@@ -60,6 +63,7 @@ private:
   void on_note(const keeper_note& note);
 
   void end_now();
+  void limit_time();
   void on_exit();
   void on_kept_end();
   [[nodiscard]] bool start_sweeper();
@@ -75,20 +79,20 @@ private:
   bool was_open_ = false;
   time_point asked_;
   std::optional<timer_id> open_timer_;
+  std::optional<timer_id> keeper_timer_;
   error open_error_{errc::unavailable, ""};
 
   keeper_program keeper_;
-  pid_t pid_ = 0;     ///< of the keeper, or of the sweeper after it
-  pid_t worker_ = 0;  ///< and of its session
+  pid_t worker_ = 0;  ///< its pid, and its session's
   bool sweeping_ = false;
   bool dead_ = false;
   std::shared_ptr<worker_link> link_;
   channel control_;
-  channel exit_;  ///< pidfd
+  channel exit_;  ///< pidfd of the keeper, or of the sweeper after it
 
   std::optional<verdict> verdict_;
   std::optional<std::int32_t> worker_status_;
-  int status_ = 0;  ///< of the last keeper, as wait reports it
+  int status_ = SIGKILL;  ///< of the last keeper, as wait reports it
   rusage usage_{};
   close_report report_;
   std::vector<sandbox::closed_fn> closers_;
