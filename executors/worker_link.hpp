@@ -26,6 +26,9 @@ public:
   /// when it cannot be sent.
   virtual bool send_interrupt() = 0;
 
+  /// What the backend knows better of a snippet that has just ended than its worker says.
+  virtual void account(sandbox_usage& usage) = 0;
+
   /// Files and tools have arrived, or why they could not.
   virtual void handshake_done(result<void> outcome) = 0;
 

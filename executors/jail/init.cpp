@@ -129,6 +129,16 @@ void supervise(int control, int child_signals, pid_t worker) {
   }
 }
 
+/// "0" is the writer itself: cheaper by far than a pid written by another.
+void join_groups(sandbox_parts& parts) {
+  for (auto& tasks : parts.tasks) {
+    if (tasks)
+      must(::write(tasks.get(), "0", 1) == 1, "join a control group");
+    tasks.reset();
+  }
+  parts.group.reset();
+}
+
 void wait_for_start(unique_fd& start) {
   char go = 0;
   must(::read(start.get(), &go, 1) == 1, "wait for the zygote");
@@ -142,6 +152,7 @@ void let_go(sandbox_parts& parts) {
 }
 
 void set_up_and_supervise(sandbox_parts& parts) {
+  join_groups(parts);
   wait_for_start(parts.start);
   become_init(parts.mode);
   must(::sethostname("sandbox", 7) == 0, "sethostname");

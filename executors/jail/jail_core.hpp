@@ -1,7 +1,9 @@
 #pragma once
 // What the sessions of one jail executor share.
 
+#include "executors/channel.hpp"
 #include "executors/executor.hpp"
+#include "executors/jail/cgroup.hpp"
 #include "executors/jail/zygote_client.hpp"
 
 #include <memory>
@@ -23,6 +25,10 @@ public:
 
   reactor& io;
   std::shared_ptr<zygote_client> zygote;
+  cgroup_tree groups;  ///< after `start`
+
+  /// Becomes readable when some group has run out of memory; -1 where there are no groups.
+  [[nodiscard]] int oom_event() const noexcept { return oom_.fd(); }
 
   void opening(std::shared_ptr<jail_session> s);
   void opened(micros took);
@@ -45,10 +51,12 @@ public:
   [[nodiscard]] executor_stats stats() const;
 
 private:
+  void watch_oom();
   void close_zygote_when_empty();
 
   std::string zygote_path_;
   std::vector<std::string> preload_;
+  channel oom_;
   std::set<std::shared_ptr<jail_session>> sessions_;
   std::vector<bool> slots_;
   bool closing_ = false;

@@ -12,6 +12,8 @@
 namespace troupe::jail {
 namespace {
 
+using namespace std::chrono_literals;
+
 /// Host uids that systemd's table leaves to nobody: 0x70000000 up to 2^31. A process takes 32768
 /// of them by its pid, a sandbox two by its slot.
 /// Source  systemd's UIDS-GIDS.md.
@@ -53,6 +55,11 @@ void jail_session::open(opened_fn done) {
   opened_ = std::move(done);
   slot_ = core_->take_slot();
   core_->opening(shared_from_this());
+  if (auto made = make_groups(); !made) {
+    open_error_ = made.error();
+    on_dead();
+    return;
+  }
   timers_.push_back(core_->io.in(limits_.open_timeout, [weak = weak_from_this()] {
     if (auto self = weak.lock(); self && self->opened_)
       self->on_open_timeout();
@@ -85,8 +92,29 @@ result<zygote_client::channels> jail_session::make_channels() {
   control_.close();  // of an attempt that failed
   control_.assign(std::move(our_control));
   link_->attach(std::move(our_data), std::move(our_output));
-  return zygote_client::channels{std::move(their_data), std::move(their_control),
-                                 std::move(their_output)};
+  zygote_client::channels made{
+    {std::move(their_data), std::move(their_control), std::move(their_output)}, {}};
+  if (group_) {
+    auto entry = group_->entry();
+    if (!entry)
+      return fail(entry.error());
+    made.groups = std::move(*entry);
+  }
+  return made;
+}
+
+result<void> jail_session::make_groups() {
+  if (core_->groups.kind() == cgroup_kind::none)
+    return {};
+  group_ = core_->groups.make();
+  // Its worker may have all the processes that its rlimit allows; init and the like come on top.
+  constexpr std::uint32_t own_processes = 4;
+  if (auto made =
+        group_->create({limits_.memory_bytes, limits_.processes + own_processes, limits_.cpus});
+      !made)
+    return made;
+  group_->notify_oom(core_->oom_event());
+  return {};
 }
 
 spawn_request jail_session::make_request() const {
@@ -254,6 +282,8 @@ void jail_session::doom(snippet_end end, std::string reason) {
 
 /// The kernel kills everything in the pid namespace with its first process.
 void jail_session::kill_now() {
+  if (group_)
+    group_->kill();
   if (exit_.open())
     ::syscall(SYS_pidfd_send_signal, exit_.fd(), SIGKILL, nullptr, 0);
   else if (pid_ > 0 && !reaped_)
@@ -275,7 +305,41 @@ void jail_session::on_exit() {
   if (control_.open())
     read_notes();  // the exit note is worth more than a kill that raced it
   link_->drain_output();
-  on_dead();
+  remove_groups(0);
+}
+
+/// The kernel lets go of a group a moment after its last process.
+void jail_session::remove_groups(unsigned tries) {
+  constexpr unsigned most = 200;
+  if (group_ && tries == 0) {
+    report_.cpu = group_->cpu();
+    report_.peak_memory_bytes = group_->peak_memory_bytes();
+    out_of_memory_ = group_->oom_kills() > 0;
+  }
+  if (!group_ || group_->remove() || tries == most) {
+    on_dead();
+    return;
+  }
+  core_->io.in(1ms, [self = shared_from_this(), tries] { self->remove_groups(tries + 1); });
+}
+
+void jail_session::check_memory() {
+  if (group_ && !verdict_ && group_->oom_kills() > 0)
+    doom(snippet_end::memory, memory_text());
+}
+
+std::string jail_session::memory_text() const {
+  return "the code used more than the " + std::to_string(limits_.memory_bytes >> 20)
+         + " MiB of memory that are allowed";
+}
+
+void jail_session::account(sandbox_usage& usage) {
+  if (!group_)
+    return;
+  auto total = group_->cpu();
+  usage.cpu = total - std::exchange(group_cpu_charged_, total);
+  usage.max_rss_bytes = group_->peak_memory_bytes();
+  group_->reset_peak();
 }
 
 void jail_session::on_dead() {
@@ -285,7 +349,7 @@ void jail_session::on_dead() {
   auto known = verdict_.has_value();
   if (!known)
     verdict_ = own_end();
-  report_ = verify();
+  verify();
   dead_ = true;
   cancel_timers();
   link_->close();
@@ -321,6 +385,8 @@ jail_session::verdict jail_session::own_end() const {
               + std::to_string(WEXITSTATUS(status)),
             now};
   auto number = WTERMSIG(status);
+  if (number == SIGKILL && out_of_memory_)
+    return {snippet_end::memory, memory_text(), now};
   auto reason =
     "the interpreter crashed: signal " + std::to_string(number) + " (" + ::strsignal(number) + ")";
   if (number == SIGKILL)
@@ -330,8 +396,8 @@ jail_session::verdict jail_session::own_end() const {
 
 /// Init is reaped only after the kernel has ended all other processes of its pid namespace; the
 /// ends of file of both channels say the same, whatever a number in /proc says.
-close_report jail_session::verify() const {
-  close_report r;
+void jail_session::verify() {
+  auto& r = report_;
   r.exit_status = init_status_;
   r.teardown = since(verdict_->decided);
   r.processes_gone = pid_ == 0 || reaped_;
@@ -346,7 +412,14 @@ close_report jail_session::verify() const {
   }
   // Its mounts were in a namespace of its own, which ends with its last process.
   r.mounts_gone = r.processes_gone;
-  return r;
+  if (group_) {
+    r.groups_gone = group_->remove();
+    if (!r.groups_gone)
+      r.detail = "its control group cannot be removed";
+  } else {
+    r.cpu = to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime);
+    r.peak_memory_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
+  }
 }
 
 snippet_outcome jail_session::killed_outcome(const verdict& v) {
@@ -354,7 +427,9 @@ snippet_outcome jail_session::killed_outcome(const verdict& v) {
   o.end = v.end;
   o.reason = v.reason;
   o.usage.cpu = link_->charge_cpu(to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime));
-  o.usage.max_rss_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
+  o.usage.max_rss_bytes = report_.peak_memory_bytes;
+  if (group_)
+    o.usage.cpu = report_.cpu - std::exchange(group_cpu_charged_, report_.cpu);
   return o;
 }
 

@@ -36,6 +36,9 @@ public:
   void interrupt(std::string why);
   void close(sandbox::closed_fn done);
 
+  /// Some group has run out of memory: ends this sandbox if it was its own.
+  void check_memory();
+
   [[nodiscard]] std::string isolation() const;
 
   /// Called when the sandbox is about to die, or has died: it takes no more snippets.
@@ -50,6 +53,7 @@ private:
 
   void doom(snippet_end end, std::string reason) override;
   bool send_interrupt() override;
+  void account(sandbox_usage& usage) override;
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<zygote_client::channels> make_channels();
@@ -66,10 +70,13 @@ private:
 
   void cancel_timers();
   void kill_now();
+  [[nodiscard]] result<void> make_groups();
   void on_exit();
+  void remove_groups(unsigned tries);
   void on_dead();
   [[nodiscard]] verdict own_end() const;
-  [[nodiscard]] close_report verify() const;
+  void verify();
+  [[nodiscard]] std::string memory_text() const;
   void report_closed();
   [[nodiscard]] snippet_outcome killed_outcome(const verdict& v);
 
@@ -88,11 +95,14 @@ private:
   std::shared_ptr<worker_link> link_;
   channel control_;
   channel exit_;  ///< pidfd
+  std::unique_ptr<cgroup> group_;
+  micros group_cpu_charged_{0};
 
   std::optional<verdict> verdict_;
   std::optional<std::int32_t> worker_status_;
   int init_status_ = 0;
   bool reaped_ = false;
+  bool out_of_memory_ = false;
   rusage usage_{};
   close_report report_;
   std::vector<sandbox::closed_fn> closers_;

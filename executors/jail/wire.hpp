@@ -2,6 +2,7 @@
 // What the runtime, the zygote and a sandbox's init say to each other over seqpacket sockets: one
 // struct per message. All three are built from this tree and run on one machine.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace troupe::jail {
@@ -19,7 +20,12 @@ struct birth_record {
   std::int32_t pid = 0;       ///< 0 before the clone
 };
 
-/// The runtime asks for one sandbox. Comes with three descriptors: data, control, output.
+/// Descriptors of a request, in this order: data, control, output, then the control groups.
+inline constexpr std::size_t channel_fds = 3;
+inline constexpr std::size_t max_task_fds = 4;
+inline constexpr std::size_t max_request_fds = channel_fds + max_task_fds + 1;
+
+/// The runtime asks for one sandbox.
 struct spawn_request {
   std::uint32_t id = 0;
   std::uint32_t init_uid = 0;  ///< host uids, unique to the slot; unused when rootless
@@ -27,6 +33,8 @@ struct spawn_request {
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
   std::uint32_t frame_bytes = 0;
+  std::uint32_t task_fds = 0;    ///< version 1 `tasks` files that come with it
+  std::uint32_t into_group = 0;  ///< 1 when a version 2 directory comes last
   std::uint64_t memory_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t work_bytes = 0;

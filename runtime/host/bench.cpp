@@ -133,8 +133,8 @@ server_response canned_reply(const server_request& request) {
 
 result<std::string> bench_http() {
   reactor server_io;
-  auto server =
-    http_server::listen(server_io, {}, [](server_request q, http_server::respond_fn answer) {
+  auto server = http_server::listen(
+    server_io, {}, [](const server_request& q, const http_server::respond_fn& answer) {
       answer(canned_reply(q));
     });
   if (!server)
@@ -231,8 +231,8 @@ public:
         return;
       }
       auto sent = steady_clock::now();
-      auto ran =
-        box.run({"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](snippet_outcome) {
+      auto ran = box.run(
+        {"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](const snippet_outcome&) {
           times.push_back(
             std::chrono::duration<double, std::micro>(steady_clock::now() - sent).count());
           next(left - 1);

@@ -29,6 +29,19 @@ std::set<int> children_of_all_threads() {
   return pids;
 }
 
+std::size_t count_own_groups() {
+  namespace fs = std::filesystem;
+  auto name = "troupe." + std::to_string(::getpid()) + ".";
+  std::size_t n = 0;
+  std::error_code ec;
+  fs::recursive_directory_iterator it{"/sys/fs/cgroup",
+                                      fs::directory_options::skip_permission_denied, ec};
+  for (; !ec && it != fs::recursive_directory_iterator{}; it.increment(ec))
+    if (it->path().filename().string().starts_with(name))
+      ++n;
+  return n;
+}
+
 template <class T>
 T wait_for(std::future<T>& f, const char* what) {
   if (f.wait_for(patience) != std::future_status::ready)
@@ -44,6 +57,7 @@ footprint take_footprint() {
     ++f.descriptors;
   f.children = children_of_all_threads();
   f.mounts = count_lines("/proc/self/mountinfo");
+  f.groups = count_own_groups();
   return f;
 }
 
@@ -57,6 +71,7 @@ jail_fixture::~jail_fixture() {
   CHECK(left.children == before_.children);
   CHECK(left.descriptors == before_.descriptors);
   CHECK(left.mounts == before_.mounts);
+  CHECK(left.groups == before_.groups);
 }
 
 result<std::shared_ptr<sandbox>> jail_fixture::try_open(sandbox_spec spec) {

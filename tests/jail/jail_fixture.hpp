@@ -17,11 +17,12 @@
 
 namespace troupe::test {
 
-/// Descriptors and processes of this process, to compare before and after.
+/// What this process has of the machine, to compare before and after.
 struct footprint {
   std::size_t descriptors = 0;
   std::set<int> children;
   std::size_t mounts = 0;
+  std::size_t groups = 0;  ///< control groups that bear its pid
 
   bool operator==(const footprint&) const = default;
 };
