@@ -150,8 +150,10 @@ class Bridge:
         with self.interrupts:
             with self._sending:
                 self.snippet = 0
+                # Before the reply: a thread that reads for all looks up only when data comes, and
+                # the next request may wait for that thread.
+                self._fail_calls()
                 self._write(data)
-            self._fail_calls()
 
     def pack(self, frame):
         """The frame's bytes. Raises FrameTooLarge."""

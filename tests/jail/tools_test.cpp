@@ -298,8 +298,9 @@ TEST_CASE("a thread that waits for a tool when its snippet ends is told so", "[j
     fx.run(*s, "import threading\nsaid = []\ndef w():\n  try: never()\n  except RuntimeError as "
                "e: said.append(str(e))\nt = threading.Thread(target=w)\nt.start()\necho()");
   CHECK(tagged(o) == "\"back\"");
-  CHECK(tagged(fx.run(*s, "t.join()\n[echo(), said]"))
-        == R"(["back",["the snippet ended before the tool answered"]])");
+  auto next = fx.run(*s, "t.join()\n[echo(), said]");
+  INFO(describe(next));
+  CHECK(tagged(next) == R"(["back",["the snippet ended before the tool answered"]])");
 }
 
 TEST_CASE("more tool calls than allowed are refused, then the sandbox is ended", "[jail][tools]") {
