@@ -20,7 +20,8 @@ namespace troupe {
 
 /// Limits of one sandbox. Bytes, counts, wall time.
 struct sandbox_limits {
-  millis open_timeout{10'000};            ///< creation has its own deadline
+  millis open_timeout{10'000};  ///< creation has its own deadline
+  millis restore_timeout{80};   ///< from a hard deadline to the checkpoint; else the sandbox ends
   std::uint64_t memory_bytes = 1u << 30;  ///< of each process's address space; where a control
                                           ///< group is to be had, also of all together in use
   double cpus = 0;                        ///< cores' worth of time; 0: no limit of its own
@@ -47,6 +48,7 @@ struct sandbox_spec {
   std::vector<tool_spec> tools;      ///< callable by name in the snippets
   std::vector<std::string> imports;  ///< allowed module names ("a.b", "a.*", "*"); empty: all
   std::vector<sandbox_file> files;
+  bool checkpoints = true;  ///< go back to the state before a snippet that was killed
   sandbox_limits limits;
 };
 

@@ -74,6 +74,21 @@ void worker_link::start() {
   flush();
 }
 
+void worker_link::resume(unique_fd data) {
+  data_.close();
+  data_.assign(std::move(data));
+  frames_ = frame_splitter{spec_.limits.frame_bytes};
+  to_send_.clear();
+  sent_ = 0;
+  sending_ = false;
+  cpu_charged_ = micros{0};
+  stopped_ = false;
+  ++life_;
+  watch_data();
+  if (!hears_output_)
+    watch_output();
+}
+
 void worker_link::close() {
   stop();
   data_.close();
@@ -91,7 +106,11 @@ void worker_link::watch_data() {
 }
 
 void worker_link::watch_output() {
-  output_.when_readable([self = shared_from_this()] { self->on_output(); });
+  hears_output_ = true;
+  output_.when_readable([self = shared_from_this()] {
+    self->hears_output_ = false;
+    self->on_output();
+  });
 }
 
 void worker_link::on_data() {
@@ -116,8 +135,8 @@ void worker_link::on_data() {
 
 /// A dying worker's socket closes first. One that goes on without it is cut off from us.
 void worker_link::expect_death() {
-  io_.in(end_of_file_grace, [weak = weak_from_this()] {
-    if (auto self = weak.lock(); self && !self->stopped_)
+  io_.in(end_of_file_grace, [weak = weak_from_this(), life = life_] {
+    if (auto self = weak.lock(); self && !self->stopped_ && self->life_ == life)
       self->owner_.doom(snippet_end::protocol, "the code closed the sandbox's channel to the host");
   });
 }
@@ -300,6 +319,7 @@ void worker_link::complete() {
   o.result = std::move(r.reply->result);
   o.is_final = r.reply->is_final;
   o.error = std::move(r.reply->error);
+  o.unprotected = std::move(r.reply->unprotected);
   if (o.end == snippet_end::raised && r.interrupted && o.error
       && o.error->type == "KeyboardInterrupt") {
     o.end = snippet_end::soft_timeout;
@@ -352,7 +372,11 @@ void worker_link::run(const snippet& code, sandbox::done_fn done) {
   if (stopped_)
     return;
   set_deadlines(code);
-  send(worker::run_frame(running_->id, code));
+  send(worker::run_frame(running_->id, code, spec_.checkpoints));
+}
+
+bool worker_link::checkpointed() const noexcept {
+  return running_ && spec_.checkpoints;
 }
 
 void worker_link::set_deadlines(const snippet& code) {

@@ -59,8 +59,14 @@ public:
   void interrupt(std::string why);
   void interrupted();
 
+  /// True while a snippet runs that asked for a checkpoint.
+  [[nodiscard]] bool checkpointed() const noexcept;
+
   /// Nothing that the worker says counts any more.
   void stop() noexcept { stopped_ = true; }
+
+  /// The worker is another: a checkpoint, restored, with `data` as its fresh channel.
+  void resume(unique_fd data);
 
   /// What the dead have left in the pipe: never more than the pipe holds.
   void drain_output();
@@ -110,6 +116,8 @@ private:
   std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
   bool sending_ = false;
   bool stopped_ = false;
+  bool hears_output_ = false;
+  unsigned life_ = 0;  ///< counts the workers
   std::uint32_t handshake_left_ = 0;
 
   sandbox::output_fn output_fn_;

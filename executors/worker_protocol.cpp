@@ -113,6 +113,8 @@ result<message> read_done(const json& body) {
   if (!read(body, "id", d.id) || !read_end(body, d.end) || !read_error(body, d)
       || !read_usage(body, d))
     return fail(errc::corrupt, "a reply of another shape");
+  if (body.contains("unprotected") && !read(body, "unprotected", d.unprotected, 256))
+    return fail(errc::corrupt, "a reply of another shape");
   if (auto got = read_result(body, d); !got)
     return fail(got.error());
   return d;
@@ -162,9 +164,12 @@ std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& 
   return frames;
 }
 
-std::string run_frame(std::uint32_t id, const snippet& code) {
-  return frame(
-    {{"op", "run"}, {"id", id}, {"code", code.code}, {"may_be_prose", code.may_be_prose}});
+std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint) {
+  return frame({{"op", "run"},
+                {"id", id},
+                {"code", code.code},
+                {"may_be_prose", code.may_be_prose},
+                {"checkpoint", checkpoint}});
 }
 
 std::string answer_frame(std::uint64_t call, const result<json>& value) {

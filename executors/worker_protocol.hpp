@@ -22,7 +22,8 @@ namespace troupe::worker {
 /// A file in pieces, each answered by `done`; ids count up from `first_id`.
 [[nodiscard]] std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file);
 
-[[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code);
+/// With `checkpoint` the worker first makes one, if it can.
+[[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint);
 
 [[nodiscard]] std::string answer_frame(std::uint64_t call, const result<json>& value);
 
@@ -37,7 +38,8 @@ struct done {
   std::optional<value> result;
   bool is_final = false;
   std::optional<snippet_error> error;
-  micros cpu{0};  ///< of the worker's whole life, as it says
+  std::string unprotected;  ///< why no checkpoint was made
+  micros cpu{0};            ///< of the worker's whole life, as it says
   std::uint64_t max_rss_bytes = 0;
 };
 

@@ -48,7 +48,7 @@ public:
     io_.post([s = session_, p = phase_, code = std::move(code), done = std::move(done)]() mutable {
       s->run(code, [p, done = std::move(done)](snippet_outcome o) {
         auto running = phase::running;
-        p->compare_exchange_strong(running, survives(o.end) ? phase::idle : phase::gone);
+        p->compare_exchange_strong(running, lives_on(o) ? phase::idle : phase::gone);
         done(std::move(o));
       });
     });

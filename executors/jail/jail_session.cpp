@@ -25,6 +25,25 @@ micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
 
+/// How long going back may take where nobody waits for a deadline.
+constexpr millis restore_patience{2'000};
+
+bool send_with_fd(int socket, char order, int fd) {
+  iovec data{&order, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  auto* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
 micros to_micros(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + micros{t.tv_usec};
 }
@@ -42,7 +61,8 @@ error system_error(std::string what) {
 }  // namespace
 
 jail_session::jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec)
-  : core_{std::move(core)}, limits_{spec.limits}, asked_{steady_clock::now()},
+  : core_{std::move(core)}, limits_{spec.limits}, checkpoints_{spec.checkpoints},
+    asked_{steady_clock::now()},
     link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec)},
     control_{core_->io}, exit_{core_->io} {}
 
@@ -130,6 +150,7 @@ spawn_request jail_session::make_request() const {
   r.file_bytes = limits.file_bytes;
   r.work_bytes = limits.work_bytes;
   r.tmp_bytes = limits.tmp_bytes;
+  r.checkpoints = checkpoints_ ? 1 : 0;
   return r;
 }
 
@@ -230,6 +251,13 @@ void jail_session::on_note(const init_note& note) {
   case note_kind::exited:
     worker_status_ = note.value;
     break;
+  case note_kind::restored:
+    on_restored(note.value);
+    break;
+  case note_kind::no_checkpoint:
+    if (auto lost = std::exchange(going_back_, std::nullopt))
+      end_life(std::move(*lost));
+    break;
   case note_kind::interrupted:
     link_->interrupted();
     break;
@@ -271,9 +299,69 @@ bool jail_session::send_interrupt() {
 // ----------------------------------------------------------------------------------------
 
 void jail_session::doom(snippet_end end, std::string reason) {
+  if (verdict_ || dead_ || going_back_)
+    return;
+  verdict v{end, std::move(reason), steady_clock::now()};
+  // Whoever breaks the protocol is not asked to go back.
+  auto may_go_back = end == snippet_end::hard_timeout || end == snippet_end::memory
+                     || end == snippet_end::output_limit;
+  if (may_go_back && link_->checkpointed() && go_back(v))
+    return;
+  end_life(std::move(v));
+}
+
+/// Asks init to kill the code and to go back to its checkpoint. False when it cannot be asked.
+bool jail_session::go_back(const verdict& v) {
+  if (::send(control_.fd(), &restore_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+    return false;
+  link_->stop();
+  going_back_ = v;
+  auto patience = v.end == snippet_end::hard_timeout ? limits_.restore_timeout : restore_patience;
+  core_->io.in(patience, [weak = weak_from_this(), life = lives_] {
+    auto self = weak.lock();
+    if (!self || self->lives_ != life)
+      return;
+    if (auto lost = std::exchange(self->going_back_, std::nullopt))
+      self->end_life(std::move(*lost));
+  });
+  return true;
+}
+
+/// The worker is dead, alone, and its checkpoint waits for a fresh channel.
+void jail_session::on_restored(int status) {
   if (verdict_ || dead_)
     return;
-  verdict_ = verdict{end, std::move(reason), steady_clock::now()};
+  auto known = std::exchange(going_back_, std::nullopt);
+  auto oom_kills = group_ ? group_->oom_kills() : 0;
+  out_of_memory_ = oom_kills > std::exchange(oom_kills_, oom_kills);
+  worker_status_ = status;
+  auto v = known ? std::move(*known) : own_end();
+  worker_status_.reset();
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    end_life(std::move(v));
+    return;
+  }
+  unique_fd ours{pair[0]}, theirs{pair[1]};
+  if (!send_with_fd(control_.fd(), resume_order, theirs.get())) {
+    end_life(std::move(v));
+    return;
+  }
+  ++lives_;
+  link_->drain_output();
+  link_->resume(std::move(ours));
+  snippet_outcome o;
+  o.end = v.end;
+  o.reason = std::move(v.reason);
+  o.restored = true;
+  account(o.usage);
+  link_->end(std::move(o));
+}
+
+void jail_session::end_life(verdict v) {
+  if (verdict_ || dead_)
+    return;
+  verdict_ = std::move(v);
   link_->stop();
   if (on_gone)
     on_gone();
@@ -314,7 +402,7 @@ void jail_session::remove_groups(unsigned tries) {
   if (group_ && tries == 0) {
     report_.cpu = group_->cpu();
     report_.peak_memory_bytes = group_->peak_memory_bytes();
-    out_of_memory_ = group_->oom_kills() > 0;
+    out_of_memory_ = group_->oom_kills() > oom_kills_;
   }
   if (!group_ || group_->remove() || tries == most) {
     on_dead();
@@ -324,7 +412,7 @@ void jail_session::remove_groups(unsigned tries) {
 }
 
 void jail_session::check_memory() {
-  if (group_ && !verdict_ && group_->oom_kills() > 0)
+  if (group_ && !verdict_ && group_->oom_kills() > oom_kills_)
     doom(snippet_end::memory, memory_text());
 }
 
@@ -439,7 +527,7 @@ void jail_session::close(sandbox::closed_fn done) {
   if (dead_)
     report_closed();
   else
-    doom(snippet_end::killed, "the sandbox was closed");
+    end_life({snippet_end::killed, "the sandbox was closed", steady_clock::now()});
 }
 
 void jail_session::report_closed() {

@@ -68,6 +68,10 @@ private:
   void read_notes();
   void on_note(const init_note& note);
 
+  [[nodiscard]] bool go_back(const verdict& v);
+  void on_restored(int status);
+  void end_life(verdict v);
+
   void cancel_timers();
   void kill_now();
   [[nodiscard]] result<void> make_groups();
@@ -82,6 +86,7 @@ private:
 
   std::shared_ptr<jail_core> core_;
   sandbox_limits limits_;
+  bool checkpoints_ = false;
   unsigned slot_ = 0;
   opened_fn opened_;
   bool was_open_ = false;
@@ -99,6 +104,9 @@ private:
   micros group_cpu_charged_{0};
 
   std::optional<verdict> verdict_;
+  std::optional<verdict> going_back_;  ///< asked init to restore the checkpoint, for this reason
+  unsigned lives_ = 0;
+  std::uint64_t oom_kills_ = 0;  ///< seen by earlier lives
   std::optional<std::int32_t> worker_status_;
   int init_status_ = 0;
   bool reaped_ = false;

@@ -33,8 +33,9 @@ struct spawn_request {
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
   std::uint32_t frame_bytes = 0;
-  std::uint32_t task_fds = 0;    ///< version 1 `tasks` files that come with it
-  std::uint32_t into_group = 0;  ///< 1 when a version 2 directory comes last
+  std::uint32_t task_fds = 0;     ///< version 1 `tasks` files that come with it
+  std::uint32_t checkpoints = 0;  ///< 1: the worker may make them
+  std::uint32_t into_group = 0;   ///< 1 when a version 2 directory comes last
   std::uint64_t memory_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t work_bytes = 0;
@@ -52,11 +53,19 @@ struct spawn_reply {
 /// The runtime to init: raise SIGINT in the worker. Init answers with note_kind::interrupted.
 inline constexpr char interrupt_order = 'I';
 
+/// Kill everything but the checkpoint, and go back to it. Answered with restored or no_checkpoint.
+inline constexpr char restore_order = 'K';
+
+/// Comes with the worker's end of a fresh data channel, which the restored worker goes on with.
+inline constexpr char resume_order = 'R';
+
 enum class note_kind : std::uint8_t {
-  failed = 'F',       ///< set-up failed; value: errno, stage: what
-  lacking = 'L',      ///< set-up went on without something; value: lacking_* bits
-  interrupted = 'i',  ///< the signal is pending in the worker
-  exited = 'X'        ///< value: the worker's status, as wait reports it
+  failed = 'F',         ///< set-up failed; value: errno, stage: what
+  lacking = 'L',        ///< set-up went on without something; value: lacking_* bits
+  interrupted = 'i',    ///< the signal is pending in the worker
+  restored = 'B',       ///< value: status of the worker that died; waits for resume_order
+  no_checkpoint = 'N',  ///< restore_order cannot be followed
+  exited = 'X'          ///< value: the worker's status, as wait reports it
 };
 
 inline constexpr std::int32_t lacking_proc = 1;

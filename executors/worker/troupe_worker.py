@@ -12,6 +12,7 @@ import sys
 import threading
 import types
 
+import _troupe
 import troupe_bridge
 import troupe_imports
 import troupe_report
@@ -83,6 +84,29 @@ class Worker:
     # --- snippets ----------------------------------------------------------------------------
 
     def _run(self, request):
+        saved, unprotected = self._save() if request["checkpoint"] else (None, "")
+        if saved != 0:  # else this is the checkpoint: the snippet has never been
+            self._run_once(request, unprotected)
+        if saved:
+            _troupe.drop(saved)
+
+    def _save(self):
+        """(pid, "") in the worker, (0, "") in the checkpoint once it is needed, or (None, why)."""
+        bridge = self.bridge
+        if len(os.listdir("/proc/self/task")) > 1:
+            return None, "other threads are running, which a copy would lose"
+        bridge.saving = True
+        try:
+            saved = _troupe.save(troupe_bridge.FD)
+        except OSError as e:
+            return None, e.strerror
+        finally:
+            bridge.saving = False
+        if saved == 0:
+            bridge.renew()
+        return saved, ""
+
+    def _run_once(self, request, unprotected):
         bridge, interrupts = self.bridge, self.bridge.interrupts
         self.answers = troupe_tools.Answers()
         interrupts.install()
@@ -99,6 +123,8 @@ class Worker:
             frame = {"end": "raised", "error": troupe_report.describe(e, "")}
         if os.getpid() != bridge.pid:
             os._exit(0)  # a child that the snippet forked has run to the snippet's end
+        if unprotected:
+            frame["unprotected"] = unprotected
         self._send(request, frame)
 
     def _outcome(self, request):

@@ -77,6 +77,8 @@ jail_fixture::~jail_fixture() {
 result<std::shared_ptr<sandbox>> jail_fixture::try_open(sandbox_spec spec) {
   auto opened = std::make_shared<std::promise<result<std::shared_ptr<sandbox>>>>();
   auto waiting = opened->get_future();
+  spec.checkpoints = checkpoints;
+  spec.limits.restore_timeout = patience;  // a busy machine must not decide
   jail->open(std::move(spec), [opened](auto s) { opened->set_value(std::move(s)); });
   return wait_for(waiting, "open");
 }

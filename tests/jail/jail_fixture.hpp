@@ -50,6 +50,7 @@ public:
 
   reactor io;
   std::unique_ptr<jail_executor> jail;
+  bool checkpoints = false;  ///< of the sandboxes that `open` makes: without, a kill is the end
 
 private:
   footprint before_;
