@@ -49,10 +49,10 @@ struct worker_link::open_snippet {
   std::optional<worker::done> reply;
 };
 
-worker_link::worker_link(reactor& io, worker_owner& owner, sandbox_spec spec)
-  : io_{io}, owner_{owner}, spec_{std::move(spec)}, data_{io}, output_{io},
-    frames_{spec_.limits.frame_bytes}, log_{spec_.limits.shown_bytes} {
-  queue_handshake();
+worker_link::worker_link(reactor& io, worker_owner& owner, const sandbox_limits& limits)
+  : io_{io}, owner_{owner}, data_{io}, output_{io}, frames_{limits.frame_bytes},
+    log_{limits.shown_bytes} {
+  spec_.limits = limits;
 }
 
 worker_link::~worker_link() = default;
@@ -69,6 +69,7 @@ void worker_link::attach(unique_fd data, unique_fd output) {
 }
 
 void worker_link::start() {
+  started_ = true;
   watch_data();
   watch_output();
   flush();
@@ -207,16 +208,20 @@ void worker_link::flush() {
 // --- frames
 // -----------------------------------------------------------------------------------------
 
-/// The requests wait before the worker exists: no round trip is lost.
-void worker_link::queue_handshake() {
-  for (const auto& file : spec_.files)
+/// The requests may wait before the worker exists: no round trip is lost.
+void worker_link::shake_hands(const sandbox_spec& spec) {
+  for (const auto& file : spec.files)
     for (auto& frame : worker::put_frames(handshake_ids + handshake_left_, file)) {
       to_send_ += frame;
       ++handshake_left_;
     }
-  to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec_);
+  to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec);
   ++handshake_left_;
+  spec_ = spec;
   spec_.files.clear();
+  log_ = output_log{spec_.limits.shown_bytes};
+  if (started_)
+    flush();
 }
 
 void worker_link::take_handshake(const worker::done& reply) {

@@ -39,15 +39,18 @@ protected:
 /// Reactor's thread only.
 class worker_link : public std::enable_shared_from_this<worker_link> {
 public:
-  worker_link(reactor& io, worker_owner& owner, sandbox_spec spec);
+  worker_link(reactor& io, worker_owner& owner, const sandbox_limits& limits);
   ~worker_link();
 
   /// Our ends of the stream socket and of the pipe that is the worker's stdout and stderr. Those of
   /// an earlier attempt are closed.
   void attach(unique_fd data, unique_fd output);
 
-  /// There is a worker: sends it the handshake, and listens.
+  /// There is a worker: listens to it.
   void start();
+
+  /// Sends it files, tools and rules, now or once it has started. Its limits are those it has.
+  void shake_hands(const sandbox_spec& spec);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
@@ -86,7 +89,6 @@ public:
 private:
   struct open_snippet;
 
-  void queue_handshake();
   void watch_data();
   void watch_output();
   void on_data();
@@ -115,6 +117,7 @@ private:
   std::string to_send_;
   std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
   bool sending_ = false;
+  bool started_ = false;
   bool stopped_ = false;
   bool hears_output_ = false;
   unsigned life_ = 0;  ///< counts the workers

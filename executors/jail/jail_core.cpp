@@ -9,6 +9,8 @@
 namespace troupe::jail {
 namespace {
 
+constexpr millis refill_pause{2};
+
 std::string isolation_text(const zygote_hello& hello, int lacking, cgroup_kind groups) {
   if (!hello.ready)
     return {};
@@ -45,9 +47,10 @@ std::vector<std::string> missing_layers(const zygote_hello& hello, int lacking,
 
 }  // namespace
 
-jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload)
+jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload,
+                     std::size_t ready)
   : io{r}, groups{cgroup_tree::none()}, zygote_path_{std::move(zygote_path)},
-    preload_{std::move(preload)}, oom_{r} {}
+    preload_{std::move(preload)}, oom_{r}, keep_ready_{ready} {}
 
 void jail_core::start() {
   groups = cgroup_tree::probe();
@@ -78,6 +81,45 @@ void jail_core::watch_oom() {
     }
     self->watch_oom();
   });
+}
+
+// --- sandboxes made ahead
+// --------------------------------------------------------------------------
+
+std::shared_ptr<jail_session> jail_core::take(const sandbox_spec& spec) {
+  refill_soon(spec);
+  while (!ready_.empty()) {
+    auto s = std::move(ready_.back());
+    ready_.pop_back();
+    if (s->ready() && s->fits(spec))
+      return s;
+    s->close({});
+  }
+  return std::make_shared<jail_session>(shared_from_this(), spec);
+}
+
+/// One at a time, each a moment after the reactor has done something else: whoever waits for a
+/// sandbox now comes first.
+void jail_core::refill_soon(const sandbox_spec& spec) {
+  wanted_.limits = spec.limits;
+  wanted_.checkpoints = spec.checkpoints;
+  if (keep_ready_ > 0 && !std::exchange(refilling_, true))
+    io.in(refill_pause, [weak = weak_from_this()] {
+      if (auto self = weak.lock())
+        self->refill();
+    });
+}
+
+void jail_core::refill() {
+  refilling_ = false;
+  std::erase_if(ready_, [](const auto& s) { return s->gone(); });
+  if (closing_ || ready_.size() >= keep_ready_)
+    return;
+  auto s = std::make_shared<jail_session>(shared_from_this(), wanted_);
+  ready_.push_back(s);
+  s->prepare();
+  if (!s->gone())
+    refill_soon(wanted_);
 }
 
 void jail_core::opening(std::shared_ptr<jail_session> s) {
@@ -132,6 +174,7 @@ void jail_core::note_lacking(int bits) {
 void jail_core::close(std::function<void()> done) {
   closing_ = true;
   closed_ = std::move(done);
+  ready_.clear();
   auto all = sessions_;
   for (const auto& s : all)
     s->close({});

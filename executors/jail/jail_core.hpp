@@ -19,7 +19,9 @@ class jail_session;
 /// Reactor's thread only, except `info` and `stats`.
 class jail_core : public std::enable_shared_from_this<jail_core> {
 public:
-  jail_core(reactor& io, std::string zygote_path, std::vector<std::string> preload);
+  /// Keeps `ready` sandboxes of the kind last opened, made ahead while the reactor is idle.
+  jail_core(reactor& io, std::string zygote_path, std::vector<std::string> preload,
+            std::size_t ready);
 
   void start();  ///< once, before anything else
 
@@ -35,6 +37,9 @@ public:
   void open_failed();
   /// The session is over: its slot is free again.
   void ended(const std::shared_ptr<jail_session>& s, bool was_open, const close_report& report);
+
+  /// A sandbox made ahead that fits, else a new one.
+  [[nodiscard]] std::shared_ptr<jail_session> take(const sandbox_spec& spec);
 
   /// A number that no other live session has: its host uids come from it.
   unsigned take_slot();
@@ -52,12 +57,18 @@ public:
 
 private:
   void watch_oom();
+  void refill_soon(const sandbox_spec& spec);
+  void refill();
   void close_zygote_when_empty();
 
   std::string zygote_path_;
   std::vector<std::string> preload_;
   channel oom_;
   std::set<std::shared_ptr<jail_session>> sessions_;
+  std::size_t keep_ready_;
+  std::vector<std::shared_ptr<jail_session>> ready_;
+  sandbox_spec wanted_;  ///< without tools, files and rules
+  bool refilling_ = false;
   std::vector<bool> slots_;
   bool closing_ = false;
   std::function<void()> closed_;

@@ -87,6 +87,22 @@ std::string find_zygote(const std::string& given) {
   return dir.parent_path() / "libexec" / "troupe" / "troupe-zygote";
 }
 
+/// One made ahead may have died unseen: then a new one takes its place.
+void open_session(const std::shared_ptr<jail_core>& core, const std::shared_ptr<jail_session>& s,
+                  sandbox_spec spec, executor::opened_fn done) {
+  auto ahead = s->prepared();
+  auto again = ahead ? std::make_shared<sandbox_spec>(spec) : nullptr;
+  s->open(spec,
+          [core, again, weak = std::weak_ptr{s}, done = std::move(done)](result<void> opened) {
+            if (opened)
+              done(std::make_shared<jail_sandbox>(core->io, weak.lock()));
+            else if (again && opened.error().code == errc::unavailable && !core->closing())
+              open_session(core, std::make_shared<jail_session>(core, *again), *again, done);
+            else
+              done(fail(opened.error()));
+          });
+}
+
 void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
                      executor::opened_fn done) {
   if (core->closing()) {
@@ -98,14 +114,7 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
     done(fail(checked.error()));
     return;
   }
-  auto session = std::make_shared<jail_session>(core, spec);
-  session->open(
-    [weak = std::weak_ptr{session}, &io = core->io, done = std::move(done)](result<void> opened) {
-      if (!opened)
-        done(fail(opened.error()));
-      else
-        done(std::make_shared<jail_sandbox>(io, weak.lock()));
-    });
+  open_session(core, core->take(spec), std::move(spec), std::move(done));
 }
 
 }  // namespace
@@ -124,8 +133,8 @@ std::vector<std::string> jail_options::default_preload() {
 }
 
 jail_executor::jail_executor(reactor& io, jail_options options) : impl_{std::make_unique<impl>()} {
-  impl_->core =
-    std::make_shared<jail_core>(io, find_zygote(options.zygote_path), std::move(options.preload));
+  impl_->core = std::make_shared<jail_core>(io, find_zygote(options.zygote_path),
+                                            std::move(options.preload), options.ready);
   impl_->core->start();
 }
 

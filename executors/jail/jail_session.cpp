@@ -62,8 +62,7 @@ error system_error(std::string what) {
 
 jail_session::jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec)
   : core_{std::move(core)}, limits_{spec.limits}, checkpoints_{spec.checkpoints},
-    asked_{steady_clock::now()},
-    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec)},
+    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec.limits)},
     control_{core_->io}, exit_{core_->io} {}
 
 jail_session::~jail_session() = default;
@@ -71,8 +70,30 @@ jail_session::~jail_session() = default;
 // --- opening
 // ----------------------------------------------------------------------------------------
 
-void jail_session::open(opened_fn done) {
+bool jail_session::fits(const sandbox_spec& spec) const {
+  const auto& a = limits_;
+  const auto& b = spec.limits;
+  return checkpoints_ == spec.checkpoints && a.memory_bytes == b.memory_bytes && a.cpus == b.cpus
+         && a.processes == b.processes && a.open_files == b.open_files
+         && a.frame_bytes == b.frame_bytes && a.file_bytes == b.file_bytes
+         && a.work_bytes == b.work_bytes && a.tmp_bytes == b.tmp_bytes;
+}
+
+void jail_session::open(const sandbox_spec& spec, opened_fn done) {
   opened_ = std::move(done);
+  asked_ = steady_clock::now();
+  limits_ = spec.limits;
+  timers_.push_back(core_->io.in(limits_.open_timeout, [weak = weak_from_this()] {
+    if (auto self = weak.lock(); self && self->opened_)
+      self->on_open_timeout();
+  }));
+  link_->shake_hands(spec);
+  if (!prepared_)
+    prepare();
+}
+
+void jail_session::prepare() {
+  prepared_ = true;
   slot_ = core_->take_slot();
   core_->opening(shared_from_this());
   if (auto made = make_groups(); !made) {
@@ -80,10 +101,6 @@ void jail_session::open(opened_fn done) {
     on_dead();
     return;
   }
-  timers_.push_back(core_->io.in(limits_.open_timeout, [weak = weak_from_this()] {
-    if (auto self = weak.lock(); self && self->opened_)
-      self->on_open_timeout();
-  }));
   spawning_ = true;
   core_->zygote->spawn(
     make_request(), [self = shared_from_this()] { return self->make_channels(); },

@@ -21,11 +21,25 @@ class jail_session final : public std::enable_shared_from_this<jail_session>, pr
 public:
   using opened_fn = std::function<void(result<void>)>;
 
+  /// Of `spec` only what is set before the worker starts: limits, checkpoints.
   jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec);
   ~jail_session();
 
-  /// Creates the sandbox; `done` once. Errors as executor::open.
-  void open(opened_fn done);
+  /// Creates the sandbox ahead of its use.
+  void prepare();
+
+  [[nodiscard]] bool prepared() const noexcept { return prepared_; }
+
+  /// True when it could be opened with this spec.
+  [[nodiscard]] bool fits(const sandbox_spec& spec) const;
+
+  [[nodiscard]] bool gone() const noexcept { return verdict_ || dead_; }
+
+  /// True when its processes run and nothing has gone wrong.
+  [[nodiscard]] bool ready() const noexcept { return exit_.open() && !verdict_ && !dead_; }
+
+  /// Creates it if need be, and makes it ready for snippets; `done` once. Errors as executor::open.
+  void open(const sandbox_spec& spec, opened_fn done);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
@@ -89,6 +103,7 @@ private:
   bool checkpoints_ = false;
   unsigned slot_ = 0;
   opened_fn opened_;
+  bool prepared_ = false;
   bool was_open_ = false;
   time_point asked_;
   std::vector<timer_id> timers_;

@@ -23,15 +23,11 @@ millis since(time_point start) {
 /// Generous: the machine may be busy. A lost deadline would last for ever.
 constexpr millis tolerance{500};
 
-/// Our children that are in our own pid namespace: a sandbox's first process has a second number.
 std::vector<int> zygotes() {
   std::vector<int> pids;
-  for (auto pid : take_footprint().children) {
-    std::ifstream status{"/proc/" + std::to_string(pid) + "/status"};
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("NSpid:") && std::ranges::count(line, '\t') == 1)
-        pids.push_back(pid);
-  }
+  for (auto pid : take_footprint().children)
+    if (!is_first_process(pid))
+      pids.push_back(pid);
   return pids;
 }
 

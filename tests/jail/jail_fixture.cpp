@@ -1,5 +1,6 @@
 #include "tests/jail/jail_fixture.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -59,6 +60,14 @@ footprint take_footprint() {
   f.mounts = count_lines("/proc/self/mountinfo");
   f.groups = count_own_groups();
   return f;
+}
+
+bool is_first_process(int pid) {
+  std::ifstream status{"/proc/" + std::to_string(pid) + "/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return std::ranges::count(line, '\t') > 1;
+  return false;
 }
 
 jail_fixture::jail_fixture(jail_options options) : before_{take_footprint()} {

@@ -29,6 +29,9 @@ struct footprint {
 
 [[nodiscard]] footprint take_footprint();
 
+/// True when our child `pid` is some sandbox's first process: it has a number in there too.
+[[nodiscard]] bool is_first_process(int pid);
+
 /// Answers tool calls in tests, on the reactor's thread.
 using tool_fn = std::function<result<json>(const json& arguments)>;
 
