@@ -208,6 +208,13 @@ void worker_link::flush() {
 // --- frames
 // -----------------------------------------------------------------------------------------
 
+void worker_link::warm_up() {
+  to_send_ += worker::warm_frame(handshake_ids + handshake_left_);
+  ++handshake_left_;
+  if (started_)
+    flush();
+}
+
 /// The requests may wait before the worker exists: no round trip is lost.
 void worker_link::shake_hands(const sandbox_spec& spec) {
   for (const auto& file : spec.files)

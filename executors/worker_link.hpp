@@ -49,6 +49,9 @@ public:
   /// There is a worker: listens to it.
   void start();
 
+  /// Has it do, ahead of its use, what makes a first snippet slow: pages are copied on first touch.
+  void warm_up();
+
   /// Sends it files, tools and rules, now or once it has started. Its limits are those it has.
   void shake_hands(const sandbox_spec& spec);
 

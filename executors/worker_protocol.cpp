@@ -149,6 +149,10 @@ std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
   return make_frame(body.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
+std::string warm_frame(std::uint32_t id) {
+  return frame({{"op", "warm"}, {"id", id}});
+}
+
 std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file) {
   std::vector<std::string> frames;
   std::string_view rest = file.bytes;

@@ -19,6 +19,9 @@ namespace troupe::worker {
 /// Tools, import rules and limits; before the first snippet. Answered by `done`.
 [[nodiscard]] std::string init_frame(std::uint32_t id, const sandbox_spec& spec);
 
+/// Has the worker touch what its first snippet will; answered by `done`.
+[[nodiscard]] std::string warm_frame(std::uint32_t id);
+
 /// A file in pieces, each answered by `done`; ids count up from `first_id`.
 [[nodiscard]] std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file);
 

@@ -117,7 +117,7 @@ void jail_core::refill() {
     return;
   auto s = std::make_shared<jail_session>(shared_from_this(), wanted_);
   ready_.push_back(s);
-  s->prepare();
+  s->prepare_ahead();
   if (!s->gone())
     refill_soon(wanted_);
 }

@@ -92,6 +92,11 @@ void jail_session::open(const sandbox_spec& spec, opened_fn done) {
     prepare();
 }
 
+void jail_session::prepare_ahead() {
+  link_->warm_up();
+  prepare();
+}
+
 void jail_session::prepare() {
   prepared_ = true;
   slot_ = core_->take_slot();

@@ -26,7 +26,7 @@ public:
   ~jail_session();
 
   /// Creates the sandbox ahead of its use.
-  void prepare();
+  void prepare_ahead();
 
   [[nodiscard]] bool prepared() const noexcept { return prepared_; }
 
@@ -88,6 +88,7 @@ private:
 
   void cancel_timers();
   void kill_now();
+  void prepare();
   [[nodiscard]] result<void> make_groups();
   void on_exit();
   void remove_groups(unsigned tries);

@@ -40,7 +40,8 @@ class Worker:
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
         sys.path.append(WORK)  # last: a file there never hides the library's
-        self.handlers = {"init": self._init, "put": self._put, "run": self._run}
+        self.handlers = {"init": self._init, "put": self._put, "run": self._run,
+                         "warm": self._warm}
 
     def serve(self):
         while (request := self.bridge.next_request()) is not None:
@@ -76,6 +77,10 @@ class Worker:
                 f.write(base64.b64decode(request["data"]))
         except OSError as e:
             return self._reply(request, error=f"{request['path']}: {e.strerror}")
+        self._reply(request)
+
+    def _warm(self, request):
+        warm_up()
         self._reply(request)
 
     def _reply(self, request, **members):
