@@ -32,6 +32,23 @@ sockaddr_in loopback(std::uint16_t port) {
   return a;
 }
 
+struct listening {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::uint16_t port = 0;
+};
+
+listening listen_on_loopback() {
+  listening l;
+  auto address = loopback(0);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(l.fd, generic, size) == 0);
+  REQUIRE(::listen(l.fd, 16) == 0);
+  REQUIRE(::getsockname(l.fd, generic, &size) == 0);
+  l.port = ntohs(address.sin_port);
+  return l;
+}
+
 /// Looks names up in a table and connects to a stand-in on loopback, and remembers what it was
 /// asked for: no test reaches beyond 127.0.0.1, whatever the proxy decides.
 class spy_dialer {
@@ -114,9 +131,10 @@ public:
     auto policy = parse_egress_policy(rules);
     REQUIRE(policy);
     policy->max_bytes = max_bytes;
-    auto fd = listen_on_loopback();
+    auto socket = listen_on_loopback();
+    port_ = socket.port;
     auto made = egress_proxy::serve(
-      io, fd, {*policy, limits, [this](const egress_record& r) { add(r); }, spy.dialer()});
+      io, socket.fd, {*policy, limits, [this](const egress_record& r) { add(r); }, spy.dialer()});
     REQUIRE(made);
     proxy = std::move(*made);
   }
@@ -148,18 +166,6 @@ public:
   std::unique_ptr<egress_proxy> proxy;
 
 private:
-  int listen_on_loopback() {
-    int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    auto address = loopback(0);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(fd, generic, size) == 0);
-    REQUIRE(::listen(fd, 16) == 0);
-    REQUIRE(::getsockname(fd, generic, &size) == 0);
-    port_ = ntohs(address.sin_port);
-    return fd;
-  }
-
   void add(const egress_record& r) {
     std::lock_guard lock{mutex_};
     records_.push_back(r);
@@ -180,13 +186,15 @@ public:
   client(const client&) = delete;
   client& operator=(const client&) = delete;
 
-  void send(std::string_view bytes) const {
+  /// False when the other side takes no more.
+  bool send(std::string_view bytes) const {
     while (!bytes.empty()) {
       auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (n <= 0)
-        return;
+        return false;
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
+    return true;
   }
 
   /// Until `enough` bytes came, or the other side ended.
@@ -200,6 +208,12 @@ public:
       got.append(buffer.data(), static_cast<std::size_t>(n));
     }
     return got;
+  }
+
+  /// A send that makes no way for so long fails.
+  void give_up_after(millis span) const {
+    timeval limit{0, std::chrono::duration_cast<micros>(span).count()};
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   }
 
   void half_close() const { ::shutdown(fd_, SHUT_WR); }
@@ -498,18 +512,36 @@ TEST_CASE("a second request hidden behind the first's body goes nowhere", "[egre
   CHECK(fx.record().bytes_up == head.size() + 5);
 }
 
-TEST_CASE("a server's answer to an upload that it refuses still arrives", "[egress]") {
-  raw_server server{[](auto& peer, int) {
-    peer.read_request();
-    peer.send(ok);
-    peer.half_close();
-    peer.drain();
+TEST_CASE("a server's answer to an upload that it breaks off still arrives", "[egress]") {
+  auto socket = listen_on_loopback();
+  std::promise<void> stuck;
+  std::promise<void> closed;
+  std::thread server{[&] {
+    int fd = ::accept(socket.fd, nullptr, nullptr);
+    stuck.get_future().wait();
+    ::send(fd, ok.data(), ok.size(), MSG_NOSIGNAL);
+    ::close(fd);  // with bytes unread: that is a reset
+    closed.set_value();
   }};
-  proxy_fixture fx{{local_rule(server)}};
-  fx.spy.stand_in = server.port();
+  auto to = "127.0.0.1:" + std::to_string(socket.port);
+  proxy_fixture fx{{to}};
+  fx.spy.stand_in = socket.port;
   client c{fx.port()};
-  c.send("POST http://" + local_rule(server) + "/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
-  CHECK(c.read() == ok);
+  c.send("POST http://" + to + "/ HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n");
+  c.give_up_after(200ms);
+  std::string chunk(1'000'000, 'x');
+  int taken = 0;
+  while (taken < 100 && c.send(chunk))
+    ++taken;
+  CHECK(taken < 100);
+  // The answer and the reset come while the proxy looks away, and a write of its own is waiting.
+  fx.io.post([&] {
+    stuck.set_value();
+    closed.get_future().wait();
+  });
+  CHECK(c.read(ok.size()) == ok);
+  server.join();
+  ::close(socket.fd);
 }
 
 TEST_CASE("what is no request to a proxy gets a 400, a head without end a 431", "[egress]") {
@@ -525,6 +557,17 @@ TEST_CASE("what is no request to a proxy gets a 400, a head without end a 431", 
     CHECK(r.verdict == egress_verdict::refused);
     CHECK(r.host.empty());
   }
+}
+
+TEST_CASE("a refused client may finish what it sends, and then reads why", "[egress]") {
+  proxy_fixture fx{{}, {.linger_time = patience}};
+  client c{fx.port()};
+  c.send("POST http://a.example/ HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n");
+  CHECK(becomes([&] { return !fx.records().empty(); }));
+  for (int i = 0; i < 50; ++i)
+    CHECK(c.send(std::string(100'000, 'x')));
+  c.half_close();
+  CHECK(c.read().starts_with("HTTP/1.1 403 "));
 }
 
 TEST_CASE("a refused client that goes on sending is cut off, after it could read why", "[egress]") {
@@ -681,19 +724,14 @@ TEST_CASE("a proxy may be destroyed by its own record, and after its reactor sto
     reactor io;
     std::promise<void> gone;
     std::unique_ptr<egress_proxy> proxy;
-    proxy_fixture fx{{}};
-    int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    REQUIRE(::listen(fd, 4) == 0);
-    auto address = loopback(0);
-    socklen_t size = sizeof address;
-    REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    auto made = egress_proxy::serve(io, fd, {.on_connection = [&](const egress_record&) {
+    auto socket = listen_on_loopback();
+    auto made = egress_proxy::serve(io, socket.fd, {.on_connection = [&](const egress_record&) {
                                       proxy.reset();
                                       gone.set_value();
                                     }});
     REQUIRE(made);
     proxy = std::move(*made);
-    client c{ntohs(address.sin_port)};
+    client c{socket.port};
     c.send(connect_to("a.example:1"));
     CHECK(gone.get_future().wait_for(patience) == std::future_status::ready);
     CHECK(becomes([&] { return c.read().empty(); }));
@@ -727,15 +765,10 @@ TEST_CASE("the system's dialer finds loopback by name and by address", "[egress]
   raw_server server{[](auto& peer, int) { peer.send("hello"); }};
   auto port = std::to_string(server.port());
   reactor io;
-  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::listen(fd, 4) == 0);
-  auto address = loopback(0);
-  socklen_t size = sizeof address;
-  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  auto socket = listen_on_loopback();
   auto policy = parse_egress_policy({"127.0.0.1:" + port});
   REQUIRE(policy);
-  auto proxy = egress_proxy::serve(io, fd, {.policy = *policy});
+  auto proxy = egress_proxy::serve(io, socket.fd, {.policy = *policy});
   REQUIRE(proxy);
-  CHECK(ask(ntohs(address.sin_port), connect_to("127.0.0.1:" + port))
-        == std::string{established} + "hello");
+  CHECK(ask(socket.port, connect_to("127.0.0.1:" + port)) == std::string{established} + "hello");
 }
