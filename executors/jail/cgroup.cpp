@@ -206,7 +206,7 @@ std::vector<std::string> subdirectories(const std::string& directory) {
 /// One level deep is all that we make. The kernel removes no group with a process in it.
 bool remove_tree(const std::string& directory) {
   for (const auto& name : subdirectories(directory))
-    ::rmdir((directory + "/" + name).c_str());
+    ::rmdir((fs::path{directory} / name).c_str());
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }
 

@@ -89,7 +89,7 @@ std::string find_zygote(const std::string& given) {
 
 /// One made ahead may have died unseen: then a new one takes its place.
 void open_session(const std::shared_ptr<jail_core>& core, const std::shared_ptr<jail_session>& s,
-                  sandbox_spec spec, executor::opened_fn done) {
+                  const sandbox_spec& spec, executor::opened_fn done) {
   auto ahead = s->prepared();
   auto again = ahead ? std::make_shared<sandbox_spec>(spec) : nullptr;
   s->open(spec,
@@ -103,7 +103,7 @@ void open_session(const std::shared_ptr<jail_core>& core, const std::shared_ptr<
           });
 }
 
-void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
+void open_on_reactor(const std::shared_ptr<jail_core>& core, const sandbox_spec& spec,
                      executor::opened_fn done) {
   if (core->closing()) {
     done(fail(errc::unavailable, "the jail is closing"));
@@ -114,7 +114,7 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, sandbox_spec spec,
     done(fail(checked.error()));
     return;
   }
-  open_session(core, core->take(spec), std::move(spec), std::move(done));
+  open_session(core, core->take(spec), spec, std::move(done));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ jail_executor::~jail_executor() {
 void jail_executor::open(sandbox_spec spec, opened_fn done) {
   impl_->core->io.post(
     [core = impl_->core, spec = std::move(spec), done = std::move(done)]() mutable {
-      open_on_reactor(core, std::move(spec), std::move(done));
+      open_on_reactor(core, spec, std::move(done));
     });
 }
 
