@@ -399,6 +399,17 @@ cgroup_tree cgroup_tree::probe(const cgroup_paths& paths) {
     ::rmdir(layout->v2.c_str());
     return tree;
   }
+  // A machine may show the hierarchies and refuse the files: better seen here than by each sandbox.
+  cgroup trial{layout, "trial"};
+  auto made = trial.create({.memory_bytes = 64u << 20, .processes = 8, .cpus = 1});
+  auto entered = made ? trial.entry() : result<cgroup_entry>{fail(made.error())};
+  static_cast<void>(trial.remove());
+  if (!entered) {
+    tree.why_ = entered.error().detail;
+    for (const auto& dir : layout->all())
+      remove_tree(dir);
+    return tree;
+  }
   tree.layout_ = std::move(layout);
   return tree;
 }
