@@ -2,6 +2,7 @@
 #include "tests/jail/jail_fixture.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include <grp.h>
 #include <sys/prctl.h>
@@ -167,12 +168,16 @@ TEST_CASE("the same walls stand without root", "[jail][isolation][rootless]") {
   if (::geteuid() != 0)
     SUCCEED("the other cases run without root already");
   else {
+    constexpr int unreachable = 5;
     // A reactor's thread does not survive a fork: the child starts from a clean state.
     auto child = ::fork();
     if (child == 0) {
       if (::setgroups(0, nullptr) != 0 || ::setresgid(65534, 65534, 65534) != 0
           || ::setresuid(65534, 65534, 65534) != 0)
         ::_exit(3);
+      auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+      if (::access((here / "troupe-zygote").c_str(), X_OK) != 0)
+        ::_exit(unreachable);
       ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else /proc/self belongs to root
       ::execl("/proc/self/exe", "jail_test", "[jail]~[rootless]", static_cast<char*>(nullptr));
       ::_exit(4);
@@ -180,6 +185,8 @@ TEST_CASE("the same walls stand without root", "[jail][isolation][rootless]") {
     int status = 0;
     ::waitpid(child, &status, 0);
     CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) == unreachable)
+      SKIP("the build folder is closed to other users");
     CHECK(WEXITSTATUS(status) == 0);
   }
 }
