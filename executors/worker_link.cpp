@@ -341,6 +341,7 @@ void worker_link::complete() {
   static const auto cores = std::max(1u, std::thread::hardware_concurrency());  // reads a file
   o.usage.cpu = std::min(charge_cpu(r.reply->cpu), std::max(wall * cores, micros{0}));
   o.usage.max_rss_bytes = r.reply->max_rss_bytes;
+  o.usage.wall = wall;
   owner_.account(o.usage);
   deliver(std::move(o));
 }

@@ -1,5 +1,6 @@
 #include "executors/jail/jail_session.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fcntl.h>
@@ -24,6 +25,11 @@ constexpr std::uint32_t process_ranges = 8'192;
 micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
+
+/// The kernel's counters cost a tenth of a short snippet's time. Such a one states its own CPU
+/// time, which is held to its wall time, and the next longer one, or the end, is charged the rest;
+/// its peak of memory is that since the last longer one.
+constexpr micros worth_counting{2'000};
 
 /// How long going back may take where nobody waits for a deadline.
 constexpr millis restore_patience{2'000};
@@ -376,7 +382,7 @@ void jail_session::on_restored(int status) {
   o.end = v.end;
   o.reason = std::move(v.reason);
   o.restored = true;
-  account(o.usage);
+  count_by_group(o.usage);
   link_->end(std::move(o));
 }
 
@@ -444,10 +450,19 @@ std::string jail_session::memory_text() const {
 }
 
 void jail_session::account(sandbox_usage& usage) {
+  if (usage.wall >= worth_counting) {
+    count_by_group(usage);
+  } else if (group_) {
+    group_cpu_charged_ += usage.cpu;
+    usage.max_rss_bytes = group_->peak_memory_bytes();
+  }
+}
+
+void jail_session::count_by_group(sandbox_usage& usage) {
   if (!group_)
     return;
   auto total = group_->cpu();
-  usage.cpu = total - std::exchange(group_cpu_charged_, total);
+  usage.cpu = std::max(micros{0}, total - std::exchange(group_cpu_charged_, total));
   usage.max_rss_bytes = group_->peak_memory_bytes();
   group_->reset_peak();
 }
@@ -539,7 +554,7 @@ snippet_outcome jail_session::killed_outcome(const verdict& v) {
   o.usage.cpu = link_->charge_cpu(to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime));
   o.usage.max_rss_bytes = report_.peak_memory_bytes;
   if (group_)
-    o.usage.cpu = report_.cpu - std::exchange(group_cpu_charged_, report_.cpu);
+    o.usage.cpu = std::max(micros{0}, report_.cpu - std::exchange(group_cpu_charged_, report_.cpu));
   return o;
 }
 

@@ -68,6 +68,7 @@ private:
   void doom(snippet_end end, std::string reason) override;
   bool send_interrupt() override;
   void account(sandbox_usage& usage) override;
+  void count_by_group(sandbox_usage& usage);
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<zygote_client::channels> make_channels();

@@ -17,8 +17,9 @@ import signal
 import threading
 
 FD = 3
-# Made once: json.dumps makes an encoder for every call.
+# Made once: json.dumps makes an encoder for every call, json.loads guesses an encoding.
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
 _READ = 32 << 10  # more than that and malloc maps and unmaps pages for every read
 
 
@@ -247,7 +248,7 @@ class Bridge:
             end = 4 + int.from_bytes(self._buffer[:4], "big")
             if len(self._buffer) < end:
                 break
-            frame = json.loads(self._buffer[4:end])
+            frame = _from_json(self._buffer[4:end].decode())
             del self._buffer[:end]
             self._dispatch(frame)
 
