@@ -238,7 +238,7 @@ private:
   }
 
   void on_outcome(snippet_outcome o) {
-    if (!survives(o.end))
+    if (!lives_on(o))
       box_ = nullptr;  // it closes itself
     apply(snippet_done{std::move(o)});
   }

@@ -86,7 +86,7 @@ private:
   }
 
   void on_ended(snippet_outcome o) {
-    auto dead = !survives(o.end);
+    auto dead = !lives_on(o);
     if (running_)
       std::exchange(running_, std::nullopt)->deliver(snippet_answer{std::move(o)});
     if (dead)

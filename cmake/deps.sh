@@ -18,6 +18,7 @@ packages=(
   libyaml-cpp-dev libre2-dev libcli11-dev libexpected-dev libseccomp-dev libpython3-dev python3 openssl
 )
 lint_packages=(clang-format-16 clang-tidy-16)
+fuzz_packages=(clang-16 libclang-rt-16-dev)
 
 say() { printf '  deps: %s\n' "$*" >&2; }
 die() { printf 'deps: %s\n' "$*" >&2; exit 1; }
@@ -139,12 +140,13 @@ case ${1:-all} in
     installed_caf || [ -e "$prefix/lib/cmake/CAF/CAFConfig.cmake" ] || build_caf "$prefix"
     ;;
   lint) install_packages "${lint_packages[@]}" ;;
+  fuzz) install_packages "${packages[@]}" "${fuzz_packages[@]}" ;;  # needs nothing of the prefix
   tsan) # a CAF that the thread sanitizer can see into: without it, hundreds of false reports
     exec 9>"$prefix/.lock"; flock 9
     [ -e "$prefix/tsan/lib/cmake/CAF/CAFConfig.cmake" ] ||
       build_caf "$prefix/tsan" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCAF_SANITIZERS=thread \
         "-DCMAKE_CXX_FLAGS=-O1 -g1"
     ;;
-  *) die "usage: cmake/deps.sh [all|lint|tsan]" ;;
+  *) die "usage: cmake/deps.sh [all|lint|fuzz|tsan]" ;;
 esac
 printf '%s\n' "$prefix"

@@ -25,6 +25,8 @@ listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=Tr
 for block in listing.split("\n\n"):
     paths = [(build / line.strip()).resolve() for line in block.splitlines()[1:]]
     ours = [str(p.relative_to(root)) for p in paths if p.is_relative_to(root) and not p.is_relative_to(root / "build")]
+    if ours and ours[0].startswith("tests/"):
+        ours.append("tests/.clang-tidy")
     if ours:
         reads[pathlib.Path(ours[0])] = sorted(ours)
 for source, headers in reads.items():

@@ -50,6 +50,9 @@ struct sandbox_options {
   std::string profile = "default";
   std::uint64_t memory_bytes = 1ull << 30;
   std::uint32_t processes = 64;
+  double cpus = 0;                  ///< 0: no limit of its own
+  bool checkpoints = true;          ///< go back to before a snippet that was killed
+  std::uint32_t ready = 4;          ///< made ahead
   std::uint32_t max_sandboxes = 0;  ///< open at once; 0: as many as max_concurrency
 };
 

@@ -21,8 +21,11 @@ namespace troupe {
 
 /// Limits of one sandbox. Bytes, counts, wall time.
 struct sandbox_limits {
-  millis open_timeout{10'000};            ///< creation has its own deadline
-  std::uint64_t memory_bytes = 1u << 30;  ///< address space where no cgroup is to be had
+  millis open_timeout{10'000};  ///< creation has its own deadline
+  millis restore_timeout{80};   ///< from a hard deadline to the checkpoint; else the sandbox ends
+  std::uint64_t memory_bytes = 1u << 30;  ///< of each process's address space; where a control
+                                          ///< group is to be had, also of all together in use
+  double cpus = 0;                        ///< cores' worth of time; 0: no limit of its own
   std::uint32_t processes = 64;
   std::uint32_t open_files = 64;
   std::uint64_t file_bytes = 64u << 20;  ///< largest file
@@ -46,6 +49,7 @@ struct sandbox_spec {
   std::vector<tool_spec> tools;      ///< callable by name in the snippets
   std::vector<std::string> imports;  ///< allowed module names ("a.b", "a.*", "*"); empty: all
   std::vector<sandbox_file> files;
+  bool checkpoints = true;  ///< go back to the state before a snippet that was killed
   sandbox_limits limits;
 };
 
@@ -59,11 +63,15 @@ struct code_call {
 /// What close verified.
 struct close_report {
   bool processes_gone = false;
-  bool mounts_gone = false;  ///< its own mounts, or the directory that it had instead
-  std::string detail;        ///< what is left, if anything
-  int exit_status = 0;       ///< of the sandbox's first process, as wait reports it
-  micros teardown{0};        ///< from the decision to kill to verified gone
-  [[nodiscard]] bool clean() const noexcept { return processes_gone && mounts_gone; }
+  bool mounts_gone = false;             ///< its own mounts, or the directory that it had instead
+  bool groups_gone = true;              ///< its control groups, where it had some
+  std::string detail;                   ///< what is left, if anything
+  int exit_status = 0;                  ///< of the sandbox's first process, as wait reports it
+  micros teardown{0};                   ///< from the decision to kill to verified gone
+  micros cpu{0};                        ///< of all its processes, over its whole life
+  std::uint64_t peak_memory_bytes = 0;  ///< of all together where a control group counted, else of
+                                        ///< the largest process
+  [[nodiscard]] bool clean() const noexcept { return processes_gone && mounts_gone && groups_gone; }
 };
 
 /// One live interpreter. All callbacks run on the reactor's thread. Resource: closed exactly once
@@ -127,6 +135,7 @@ struct executor_abilities {
   bool memory_limit = false;   ///< memory_bytes, at least for each process
   bool process_limit = false;  ///< processes
   bool disk_limit = false;     ///< work_bytes and tmp_bytes
+  bool checkpoints = false;    ///< goes back to before a snippet that was killed
 };
 
 struct executor_info {

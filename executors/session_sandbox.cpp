@@ -7,8 +7,8 @@
 namespace troupe {
 
 session_sandbox::session_sandbox(reactor& io, std::shared_ptr<worker_session> session,
-                                 const sandbox_limits& limits, std::string isolation)
-  : io_{io}, session_{std::move(session)}, limits_{limits}, isolation_{std::move(isolation)} {
+                                 const session_settings& settings, std::string isolation)
+  : io_{io}, session_{std::move(session)}, settings_{settings}, isolation_{std::move(isolation)} {
   session_->on_gone = [phase = phase_] { phase->store(phase::gone); };
 }
 
@@ -50,12 +50,12 @@ void session_sandbox::begin(std::unique_ptr<worker_request> request) {
 result<void> session_sandbox::run(snippet code, done_fn done) {
   auto entered = enter();
   if (entered)
-    begin(make_snippet_request(std::move(code), leaving(std::move(done))));
+    begin(make_snippet_request(std::move(code), settings_.checkpoints, leaving(std::move(done))));
   return entered;
 }
 
 result<void> session_sandbox::put(sandbox_file file, put_fn done) {
-  if (auto checked = check_file(file, limits_); !checked)
+  if (auto checked = check_file(file, settings_.limits); !checked)
     return checked;
   auto entered = enter();
   if (entered)
@@ -68,12 +68,12 @@ result<void> session_sandbox::get(std::string path, std::size_t max_bytes, got_f
     return checked;
   auto entered = enter();
   if (entered)
-    begin(make_get_request(std::move(path), max_bytes, limits_, leaving(std::move(done))));
+    begin(make_get_request(std::move(path), max_bytes, settings_.limits, leaving(std::move(done))));
   return entered;
 }
 
 result<void> session_sandbox::shell(shell_command command, shell_fn done) {
-  if (auto checked = check_command(command, limits_); !checked)
+  if (auto checked = check_command(command, settings_.limits); !checked)
     return checked;
   auto entered = enter();
   if (entered)

@@ -12,12 +12,17 @@
 
 namespace troupe {
 
+struct session_settings {
+  sandbox_limits limits;
+  bool checkpoints = false;
+};
+
 /// Thread-safe; closes the session at the end.
 class session_sandbox final : public sandbox {
 public:
   /// On the reactor's thread.
   session_sandbox(reactor& io, std::shared_ptr<worker_session> session,
-                  const sandbox_limits& limits, std::string isolation);
+                  const session_settings& settings, std::string isolation);
   ~session_sandbox() override;
   session_sandbox(const session_sandbox&) = delete;
   session_sandbox& operator=(const session_sandbox&) = delete;
@@ -43,7 +48,7 @@ private:
 
   reactor& io_;
   std::shared_ptr<worker_session> session_;
-  sandbox_limits limits_;
+  session_settings settings_;
   std::string isolation_;
   shared_phase phase_ = std::make_shared<std::atomic<phase>>(phase::idle);
 };

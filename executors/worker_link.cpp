@@ -53,10 +53,10 @@ struct worker_link::open_request {
   std::optional<worker::done> reply;
 };
 
-worker_link::worker_link(reactor& io, worker_owner& owner, sandbox_spec spec)
-  : io_{io}, owner_{owner}, spec_{std::move(spec)}, data_{io}, output_{io},
-    frames_{spec_.limits.frame_bytes}, log_{spec_.limits.shown_bytes} {
-  queue_handshake();
+worker_link::worker_link(reactor& io, worker_owner& owner, const sandbox_limits& limits)
+  : io_{io}, owner_{owner}, data_{io}, output_{io}, frames_{limits.frame_bytes},
+    log_{limits.shown_bytes} {
+  spec_.limits = limits;
 }
 
 worker_link::~worker_link() = default;
@@ -67,16 +67,31 @@ worker_link::~worker_link() = default;
 void worker_link::attach(unique_fd data, unique_fd output) {
   data_.close();
   output_.close();
-  watching_output_ = false;
+  hears_output_ = false;
   ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
   data_.assign(std::move(data));
   output_.assign(std::move(output));
 }
 
 void worker_link::start() {
+  started_ = true;
   watch_data();
   watch_output();
   flush();
+}
+
+void worker_link::resume(unique_fd data) {
+  data_.close();
+  data_.assign(std::move(data));
+  frames_ = frame_splitter{spec_.limits.frame_bytes};
+  to_send_.clear();
+  sent_ = 0;
+  sending_ = false;
+  cpu_charged_ = micros{0};
+  stopped_ = false;
+  ++life_;
+  watch_data();
+  watch_output();
 }
 
 void worker_link::close() {
@@ -96,7 +111,7 @@ void worker_link::watch_data() {
 }
 
 void worker_link::watch_output() {
-  if (!std::exchange(watching_output_, true))
+  if (!std::exchange(hears_output_, true))
     output_.when_readable([self = shared_from_this()] { self->on_output(); });
 }
 
@@ -122,14 +137,14 @@ void worker_link::on_data() {
 
 /// A dying worker's socket closes first. One that goes on without it is cut off from us.
 void worker_link::expect_death() {
-  io_.in(end_of_file_grace, [weak = weak_from_this()] {
-    if (auto self = weak.lock(); self && !self->stopped_)
+  io_.in(end_of_file_grace, [weak = weak_from_this(), life = life_] {
+    if (auto self = weak.lock(); self && !self->stopped_ && self->life_ == life)
       self->owner_.doom(snippet_end::protocol, "the code closed the sandbox's channel to the host");
   });
 }
 
 void worker_link::on_output() {
-  watching_output_ = false;
+  hears_output_ = false;
   if (read_output())
     watch_output();
 }
@@ -209,16 +224,27 @@ void worker_link::flush() {
 // --- frames
 // -----------------------------------------------------------------------------------------
 
-/// The requests wait before the worker exists: no round trip is lost.
-void worker_link::queue_handshake() {
-  for (const auto& file : spec_.files)
+void worker_link::warm_up() {
+  to_send_ += worker::warm_frame(handshake_ids + handshake_left_);
+  ++handshake_left_;
+  if (started_)
+    flush();
+}
+
+/// The requests may wait before the worker exists: no round trip is lost.
+void worker_link::shake_hands(const sandbox_spec& spec) {
+  for (const auto& file : spec.files)
     for (auto& frame : worker::put_frames(handshake_ids + handshake_left_, file)) {
       to_send_ += frame;
       ++handshake_left_;
     }
-  to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec_);
+  to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec);
   ++handshake_left_;
+  spec_ = spec;
   spec_.files.clear();
+  log_ = output_log{spec_.limits.shown_bytes};
+  if (started_)
+    flush();
 }
 
 void worker_link::take_handshake(const worker::done& reply) {
@@ -342,7 +368,10 @@ micros worker_link::charge_cpu(micros total) {
 
 void worker_link::end(snippet_outcome death) {
   if (open_)
-    deliver({.lost = death.end, .reason = std::move(death.reason), .usage = death.usage});
+    deliver({.lost = death.end,
+             .restored = death.restored,
+             .reason = std::move(death.reason),
+             .usage = death.usage});
 }
 
 void worker_link::deliver(request_end end) {
@@ -355,6 +384,7 @@ void worker_link::deliver(request_end end) {
     end.usage.cpu =
       std::min(charge_cpu(end.reply->cpu), std::max(end.usage.wall * cores, micros{0}));
     end.usage.max_rss_bytes = end.reply->max_rss_bytes;
+    owner_.account(end.usage);
     end.reason = std::move(r->interrupt_reason);
   }
   end.usage.tool_calls = r->tool_calls;
@@ -384,6 +414,10 @@ void worker_link::begin(std::unique_ptr<worker_request> request) {
   open_->started = steady_clock::now();
   if (!stopped_)
     send_next(nullptr);
+}
+
+bool worker_link::checkpointed() const noexcept {
+  return open_ && open_->what->checkpointed();
 }
 
 void worker_link::cancel_deadlines() {

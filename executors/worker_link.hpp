@@ -26,6 +26,9 @@ public:
   /// when it cannot be sent.
   virtual bool send_interrupt() = 0;
 
+  /// What the backend knows better of a request that has just ended than its worker says.
+  virtual void account(sandbox_usage& usage) = 0;
+
   /// Files and tools have arrived, or why they could not.
   virtual void handshake_done(result<void> outcome) = 0;
 
@@ -36,15 +39,21 @@ protected:
 /// Reactor's thread only.
 class worker_link : public std::enable_shared_from_this<worker_link> {
 public:
-  worker_link(reactor& io, worker_owner& owner, sandbox_spec spec);
+  worker_link(reactor& io, worker_owner& owner, const sandbox_limits& limits);
   ~worker_link();
 
   /// Our ends of the stream socket and of the pipe that is the worker's stdout and stderr. Those of
   /// an earlier attempt are closed.
   void attach(unique_fd data, unique_fd output);
 
-  /// There is a worker: sends it the handshake, and listens.
+  /// There is a worker: listens to it.
   void start();
+
+  /// Has it do, ahead of its use, what makes a first snippet slow: pages are copied on first touch.
+  void warm_up();
+
+  /// Sends it files, tools and rules, now or once it has started. Its limits are those it has.
+  void shake_hands(const sandbox_spec& spec);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
@@ -62,8 +71,14 @@ public:
   /// What was printed and no request has taken.
   [[nodiscard]] std::string unheard_output() const { return log_.text(); }
 
+  /// True while a snippet runs that asked for a checkpoint.
+  [[nodiscard]] bool checkpointed() const noexcept;
+
   /// Nothing that the worker says counts any more.
   void stop() noexcept { stopped_ = true; }
+
+  /// The worker is another: a checkpoint, restored, with `data` as its fresh channel.
+  void resume(unique_fd data);
 
   /// What the dead have left in the pipe: never more than the pipe holds.
   void drain_output();
@@ -83,7 +98,6 @@ public:
 private:
   struct open_request;
 
-  void queue_handshake();
   void watch_data();
   void watch_output();
   void on_data();
@@ -115,8 +129,10 @@ private:
   std::string to_send_;
   std::size_t sent_ = 0;  ///< of to_send_, which is emptied from time to time
   bool sending_ = false;
-  bool watching_output_ = false;
+  bool started_ = false;
   bool stopped_ = false;
+  bool hears_output_ = false;
+  unsigned life_ = 0;  ///< counts the workers
   std::uint32_t handshake_left_ = 0;
   worker::interpreter python_;
 

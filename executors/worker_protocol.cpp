@@ -156,6 +156,8 @@ result<message> read_done(const json& body) {
       || !read_kind(body, d) || !read_exit(body, d) || !read_data(body, d) || !read_usage(body, d)
       || !read_python(body, d))
     return fail(errc::corrupt, "a reply of another shape");
+  if (body.contains("unprotected") && !read(body, "unprotected", d.unprotected, 256))
+    return fail(errc::corrupt, "a reply of another shape");
   if (auto got = read_result(body, d); !got)
     return fail(got.error());
   return d;
@@ -188,6 +190,10 @@ std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
                     {"imports", spec.imports},
                     {"frame_bytes", spec.limits.frame_bytes}};
   return make_frame(body.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::string warm_frame(std::uint32_t id) {
+  return frame({{"op", "warm"}, {"id", id}});
 }
 
 std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file) {
@@ -227,9 +233,12 @@ std::string shell_frame(std::uint32_t id, const shell_command& command) {
                 {"cwd", command.cwd}});
 }
 
-std::string run_frame(std::uint32_t id, const snippet& code) {
-  return frame(
-    {{"op", "run"}, {"id", id}, {"code", code.code}, {"may_be_prose", code.may_be_prose}});
+std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint) {
+  return frame({{"op", "run"},
+                {"id", id},
+                {"code", code.code},
+                {"may_be_prose", code.may_be_prose},
+                {"checkpoint", checkpoint}});
 }
 
 std::string answer_frame(std::uint64_t call, const result<json>& value) {

@@ -19,6 +19,9 @@ namespace troupe::worker {
 /// Tools, import rules and limits; before the first snippet. Answered by `done`.
 [[nodiscard]] std::string init_frame(std::uint32_t id, const sandbox_spec& spec);
 
+/// Has the worker touch what its first snippet will; answered by `done`.
+[[nodiscard]] std::string warm_frame(std::uint32_t id);
+
 /// A file in pieces, each answered by `done`; ids count up from `first_id`.
 [[nodiscard]] std::vector<std::string> put_frames(std::uint32_t first_id, const sandbox_file& file);
 
@@ -35,7 +38,8 @@ inline constexpr std::size_t put_piece_bytes = 384u << 10;
 
 [[nodiscard]] std::string shell_frame(std::uint32_t id, const shell_command& command);
 
-[[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code);
+/// With `checkpoint` the worker first makes one, if it can.
+[[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint);
 
 [[nodiscard]] std::string answer_frame(std::uint64_t call, const result<json>& value);
 
@@ -64,6 +68,7 @@ struct done {
   std::optional<value> result;
   bool is_final = false;
   std::optional<snippet_error> error;
+  std::string unprotected;            ///< why no checkpoint was made
   std::optional<interpreter> python;  ///< of init
   std::optional<command_exit> exit;   ///< of shell
   std::optional<std::string> data;    ///< of get: bytes of the file

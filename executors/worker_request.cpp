@@ -14,13 +14,13 @@ constexpr auto piece_time = 30s;
 
 class snippet_request final : public worker_request {
 public:
-  snippet_request(snippet code, sandbox::done_fn done)
-    : code_{std::move(code)}, done_{std::move(done)} {}
+  snippet_request(snippet code, bool checkpoint, sandbox::done_fn done)
+    : code_{std::move(code)}, checkpoint_{checkpoint}, done_{std::move(done)} {}
 
   next_frame next(std::uint32_t id, worker::done* last) override {
     if (last != nullptr)
       return std::nullopt;
-    return worker::run_frame(id, code_);
+    return worker::run_frame(id, code_, checkpoint_);
   }
 
   void finish(request_end end) override {
@@ -31,6 +31,7 @@ public:
       o.end = end.lost;
     if (o.end == snippet_end::soft_timeout || !end.reply)
       o.reason = std::move(end.reason);
+    o.restored = end.restored;
     o.logs = std::move(end.output);
     o.logs_dropped = end.output_dropped;
     o.usage = end.usage;
@@ -39,6 +40,7 @@ public:
 
   time_point soft_deadline() const override { return code_.soft_deadline; }
   time_point hard_deadline(time_point) const override { return code_.hard_deadline; }
+  bool checkpointed() const override { return checkpoint_; }
   bool takes_calls() const override { return true; }
 
 private:
@@ -47,12 +49,14 @@ private:
     o.result = std::move(reply.result);
     o.is_final = reply.is_final;
     o.error = std::move(reply.error);
+    o.unprotected = std::move(reply.unprotected);
     if (o.end == snippet_end::raised && end.interrupted && o.error
         && o.error->type == "KeyboardInterrupt")
       o.end = snippet_end::soft_timeout;
   }
 
   snippet code_;
+  bool checkpoint_;
   sandbox::done_fn done_;
 };
 
@@ -185,8 +189,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<worker_request> make_snippet_request(snippet code, sandbox::done_fn done) {
-  return std::make_unique<snippet_request>(std::move(code), std::move(done));
+std::unique_ptr<worker_request> make_snippet_request(snippet code, bool checkpoint,
+                                                     sandbox::done_fn done) {
+  return std::make_unique<snippet_request>(std::move(code), checkpoint, std::move(done));
 }
 
 std::unique_ptr<worker_request> make_put_request(sandbox_file file, sandbox::put_fn done) {

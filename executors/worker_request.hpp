@@ -15,6 +15,7 @@ namespace troupe {
 struct request_end {
   std::optional<worker::done> reply{};  ///< nothing: the sandbox died
   snippet_end lost = snippet_end::ok;   ///< without a reply: how it died
+  bool restored = false;                ///< ... but went back to before the request
   std::string reason{};                 ///< of the death, or of the interrupt
   bool interrupted = false;
   bool flooded = false;  ///< interrupted since it printed too much
@@ -40,6 +41,9 @@ public:
   [[nodiscard]] virtual time_point soft_deadline() const { return never; }
   [[nodiscard]] virtual time_point hard_deadline(time_point now) const = 0;
 
+  /// True when the worker can go back to before it.
+  [[nodiscard]] virtual bool checkpointed() const { return false; }
+
   /// True when the code that it runs may call tools.
   [[nodiscard]] virtual bool takes_calls() const { return false; }
 
@@ -50,7 +54,7 @@ public:
   [[nodiscard]] virtual bool stops_at_flood() const { return false; }
 };
 
-[[nodiscard]] std::unique_ptr<worker_request> make_snippet_request(snippet code,
+[[nodiscard]] std::unique_ptr<worker_request> make_snippet_request(snippet code, bool checkpoint,
                                                                    sandbox::done_fn done);
 [[nodiscard]] std::unique_ptr<worker_request> make_put_request(sandbox_file file,
                                                                sandbox::put_fn done);

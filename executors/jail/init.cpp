@@ -1,12 +1,14 @@
 #include "executors/jail/init.hpp"
 
 #include "executors/jail/caps.hpp"
+#include "executors/jail/checkpoint.hpp"
 #include "executors/jail/limits.hpp"
 #include "executors/jail/python.hpp"
 #include "executors/jail/root.hpp"
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,11 +39,14 @@ void arrange_descriptors(const sandbox_parts& parts) {
   auto null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   auto data = ::fcntl(parts.data.get(), F_DUPFD_CLOEXEC, 16);
   auto output = ::fcntl(parts.output.get(), F_DUPFD_CLOEXEC, 16);
+  auto saved = parts.saved ? ::fcntl(parts.saved.get(), F_DUPFD_CLOEXEC, 16) : -1;
   must(null >= 0 && data >= 0 && output >= 0, "open the worker's descriptors");
   must(::dup2(null, 0) == 0 && ::dup2(output, 1) == 1 && ::dup2(output, 2) == 2
          && ::dup3(data, worker_data_fd, O_CLOEXEC) == worker_data_fd,
        "arrange the worker's descriptors");
-  must(::close_range(worker_data_fd + 1, ~0u, 0) == 0, "close_range");
+  if (saved >= 0)
+    must(::dup3(saved, saved_fd, O_CLOEXEC) == saved_fd, "arrange the worker's descriptors");
+  must(::close_range(saved >= 0 ? saved_fd + 1 : saved_fd, ~0u, 0) == 0, "close_range");
 }
 
 /// An ignored SIGCHLD would make each subprocess look like a success.
@@ -85,48 +90,117 @@ int open_child_signals() {
   return ::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// Reaps all that have ended; true when the worker is among them.
-bool reap(int child_signals, pid_t worker, int& status) {
-  signalfd_siginfo info[8];
-  while (::read(child_signals, info, sizeof info) > 0) {
-  }
-  auto worker_ended = false;
-  int one = 0;
-  for (pid_t pid; (pid = ::waitpid(-1, &one, WNOHANG)) > 0;) {
-    if (pid == worker) {
-      worker_ended = true;
-      status = one;
+/// What init watches over. The kernel kills the rest of the pid namespace when it ends.
+class supervisor {
+public:
+  /// `saved` and `processes` are -1 where there are no checkpoints.
+  supervisor(int control, int child_signals, int saved, int processes, pid_t worker)
+    : control_{control}, child_signals_{child_signals}, saved_{saved}, processes_{processes},
+      worker_{worker} {}
+
+  void run() {
+    pollfd waits[] = {{control_, POLLIN, 0}, {child_signals_, POLLIN, 0}, {saved_, POLLIN, 0}};
+    for (;;) {
+      if (::poll(waits, 3, -1) < 0 && errno != EINTR)
+        return;
+      take_saved();
+      if (waits[1].revents != 0 && worker_ended() && !restore(status_)) {
+        send_note(control_, note_kind::exited, status_);
+        return;
+      }
+      if (waits[0].revents != 0 && !obey())
+        return;
     }
   }
-  return worker_ended;
-}
 
-/// False when the runtime has gone or has closed the sandbox.
-bool obey(int control, pid_t worker) {
-  char order = 0;
-  if (::recv(control, &order, 1, 0) != 1)
-    return false;
-  if (order == interrupt_order) {
-    ::kill(worker, SIGINT);
-    send_note(control, note_kind::interrupted, 0);
+private:
+  /// The latest checkpoint's pid, as the worker says: at worst another process of this sandbox.
+  void take_saved() {
+    saved_note note;
+    while (saved_ >= 0 && ::recv(saved_, &note, sizeof note, MSG_DONTWAIT) == sizeof note)
+      checkpoint_ = note.pid;
   }
-  return true;
-}
 
-/// The kernel kills the rest of the pid namespace when this process ends.
-void supervise(int control, int child_signals, pid_t worker) {
-  pollfd waits[] = {{control, POLLIN, 0}, {child_signals, POLLIN, 0}};
-  for (;;) {
-    if (::poll(waits, 2, -1) < 0 && errno != EINTR)
-      return;
-    int status = 0;
-    if (waits[1].revents != 0 && reap(child_signals, worker, status)) {
-      send_note(control, note_kind::exited, status);
-      return;
+  /// Reaps all that have ended; true when the worker is among them.
+  bool worker_ended() {
+    signalfd_siginfo info[8];
+    while (::read(child_signals_, info, sizeof info) > 0) {
     }
-    if (waits[0].revents != 0 && !obey(control, worker))
-      return;
+    auto ended = false;
+    int one = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &one, WNOHANG)) > 0;) {
+      if (pid == worker_) {
+        ended = true;
+        status_ = one;
+      }
+      if (pid == checkpoint_)
+        checkpoint_ = 0;
+    }
+    return ended;
   }
+
+  /// Makes the checkpoint the worker, alone in the sandbox. False when there is none to be had.
+  bool restore(int status) {
+    auto kept = std::exchange(checkpoint_, 0);
+    if (processes_ < 0 || kept <= 1 || kept == worker_ || !end_all_but(processes_, kept))
+      return false;
+    worker_ = kept;
+    send_note(control_, note_kind::restored, status);
+    return true;
+  }
+
+  /// False when the runtime has gone or has closed the sandbox.
+  bool obey() {
+    char order = 0;
+    iovec data{&order, 1};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    if (::recvmsg(control_, &message, MSG_CMSG_CLOEXEC) != 1)
+      return false;
+    if (order == interrupt_order) {
+      ::kill(worker_, SIGINT);
+      send_note(control_, note_kind::interrupted, 0);
+    } else if (order == restore_order) {
+      if (!restore(SIGKILL))
+        send_note(control_, note_kind::no_checkpoint, 0);
+    } else if (order == resume_order) {
+      pass_on(message);
+    }
+    return true;
+  }
+
+  /// The same message, descriptor and all, to the restored worker.
+  void pass_on(msghdr& message) const {
+    ::sendmsg(saved_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    auto* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int)))
+      return;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    ::close(fd);
+  }
+
+  int control_;
+  int child_signals_;
+  int saved_;
+  int processes_;
+  pid_t worker_;
+  pid_t checkpoint_ = 0;
+  int status_ = 0;
+};
+
+/// "0" is the writer itself: cheaper by far than a pid written by another.
+void join_groups(sandbox_parts& parts) {
+  for (auto& tasks : parts.tasks) {
+    if (tasks)
+      must(::write(tasks.get(), "0", 1) == 1, "join a control group");
+    tasks.reset();
+  }
+  parts.group.reset();
 }
 
 void wait_for_start(unique_fd& start) {
@@ -139,9 +213,20 @@ void wait_for_start(unique_fd& start) {
 void let_go(sandbox_parts& parts) {
   parts.data.reset();
   parts.output.reset();
+  parts.saved.reset();
+}
+
+/// Our end of the socket to the checkpoints; the worker's goes into `parts`.
+unique_fd make_saved_socket(sandbox_parts& parts) {
+  int pair[2];
+  must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0,
+       "socketpair for checkpoints");
+  parts.saved.reset(pair[1]);
+  return unique_fd{pair[0]};
 }
 
 void set_up_and_supervise(sandbox_parts& parts) {
+  join_groups(parts);
   wait_for_start(parts.start);
   become_init(parts.mode);
   must(::sethostname("sandbox", 7) == 0, "sethostname");
@@ -150,13 +235,19 @@ void set_up_and_supervise(sandbox_parts& parts) {
   must(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "not dumpable");
   auto child_signals = open_child_signals();
   must(child_signals >= 0, "signalfd");
+  unique_fd saved;
+  unique_fd processes;
+  if (parts.request.checkpoints != 0)
+    processes = open_process_list();
+  if (processes)
+    saved = make_saved_socket(parts);
   auto worker = ::fork();
   must(worker >= 0, "fork the worker");
   if (worker == 0)
     run_worker_process(parts);
   reduce_init(parts.mode);
   let_go(parts);
-  supervise(parts.control.get(), child_signals, worker);
+  supervisor{parts.control.get(), child_signals, saved.get(), processes.get(), worker}.run();
 }
 
 }  // namespace

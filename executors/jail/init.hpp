@@ -6,6 +6,8 @@
 #include "executors/jail/seccomp.hpp"
 #include "executors/jail/sys.hpp"
 
+#include <array>
+
 namespace troupe::jail {
 
 /// What a new sandbox gets from the zygote.
@@ -17,6 +19,9 @@ struct sandbox_parts {
   unique_fd data;     ///< worker: frames
   unique_fd control;  ///< init: orders and notes
   unique_fd output;   ///< worker: stdout and stderr
+  unique_fd saved;    ///< worker: to init, about checkpoints; empty where there are none
+  std::array<unique_fd, max_task_fds> tasks;  ///< of version 1 control groups; some may be empty
+  unique_fd group;                            ///< of a version 2 control group
 };
 
 /// Runs a sandbox in the process that clone_sandbox made. Never returns.

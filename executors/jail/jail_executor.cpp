@@ -19,6 +19,24 @@ using jail::jail_session;
 
 constexpr std::chrono::seconds shutdown_limit{10};
 
+/// One made ahead may have died unseen: then a new one takes its place.
+void open_session(const std::shared_ptr<jail_core>& core, const std::shared_ptr<jail_session>& s,
+                  const sandbox_spec& spec, executor::opened_fn done) {
+  auto ahead = s->prepared();
+  auto again = ahead ? std::make_shared<sandbox_spec>(spec) : nullptr;
+  s->open(spec, [core, again, weak = std::weak_ptr{s},
+                 settings = session_settings{spec.limits, spec.checkpoints},
+                 done = std::move(done)](result<void> opened) {
+    if (opened)
+      done(
+        std::make_shared<session_sandbox>(core->io, weak.lock(), settings, core->info().isolation));
+    else if (again && opened.error().code == errc::unavailable && !core->closing())
+      open_session(core, std::make_shared<jail_session>(core, *again), *again, done);
+    else
+      done(fail(opened.error()));
+  });
+}
+
 void open_on_reactor(const std::shared_ptr<jail_core>& core, const sandbox_spec& spec,
                      executor::opened_fn done) {
   if (core->closing()) {
@@ -30,15 +48,7 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, const sandbox_spec&
     done(fail(checked.error()));
     return;
   }
-  auto session = std::make_shared<jail_session>(core, spec);
-  session->open([weak = std::weak_ptr{session}, core, limits = spec.limits,
-                 done = std::move(done)](result<void> opened) {
-    if (!opened)
-      done(fail(opened.error()));
-    else
-      done(
-        std::make_shared<session_sandbox>(core->io, weak.lock(), limits, core->info().isolation));
-  });
+  open_session(core, core->take(spec), spec, std::move(done));
 }
 
 }  // namespace
@@ -58,7 +68,7 @@ std::vector<std::string> jail_options::default_preload() {
 
 jail_executor::jail_executor(reactor& io, jail_options options) : impl_{std::make_unique<impl>()} {
   impl_->core = std::make_shared<jail_core>(io, find_helper(options.zygote_path, "troupe-zygote"),
-                                            std::move(options.preload));
+                                            std::move(options.preload), options.ready);
   impl_->core->start();
 }
 

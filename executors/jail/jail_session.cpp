@@ -1,5 +1,6 @@
 #include "executors/jail/jail_session.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 namespace troupe::jail {
 namespace {
 
+using namespace std::chrono_literals;
+
 /// Host uids that systemd's table leaves to nobody: 0x70000000 up to 2^31. A process takes 32768
 /// of them by its pid, a sandbox two by its slot.
 /// Source  systemd's UIDS-GIDS.md.
@@ -21,6 +24,30 @@ constexpr std::uint32_t process_ranges = 8'192;
 
 micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
+}
+
+/// The kernel's counters cost a tenth of a short snippet's time. Such a one states its own CPU
+/// time, which is held to its wall time, and the next longer one, or the end, is charged the rest;
+/// its peak of memory is that since the last longer one.
+constexpr micros worth_counting{2'000};
+
+/// How long going back may take where nobody waits for a deadline.
+constexpr millis restore_patience{2'000};
+
+bool send_with_fd(int socket, char order, int fd) {
+  iovec data{&order, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  auto* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 micros to_micros(const timeval& t) {
@@ -40,8 +67,8 @@ error system_error(std::string what) {
 }  // namespace
 
 jail_session::jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec)
-  : core_{std::move(core)}, limits_{spec.limits}, asked_{steady_clock::now()},
-    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec)},
+  : core_{std::move(core)}, limits_{spec.limits}, checkpoints_{spec.checkpoints},
+    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec.limits)},
     control_{core_->io}, exit_{core_->io} {}
 
 jail_session::~jail_session() = default;
@@ -49,14 +76,42 @@ jail_session::~jail_session() = default;
 // --- opening
 // ----------------------------------------------------------------------------------------
 
-void jail_session::open(opened_fn done) {
+bool jail_session::fits(const sandbox_spec& spec) const {
+  const auto& a = limits_;
+  const auto& b = spec.limits;
+  return checkpoints_ == spec.checkpoints && a.memory_bytes == b.memory_bytes && a.cpus == b.cpus
+         && a.processes == b.processes && a.open_files == b.open_files
+         && a.frame_bytes == b.frame_bytes && a.file_bytes == b.file_bytes
+         && a.work_bytes == b.work_bytes && a.tmp_bytes == b.tmp_bytes;
+}
+
+void jail_session::open(const sandbox_spec& spec, opened_fn done) {
   opened_ = std::move(done);
-  slot_ = core_->take_slot();
-  core_->opening(shared_from_this());
+  asked_ = steady_clock::now();
+  limits_ = spec.limits;
   timers_.push_back(core_->io.in(limits_.open_timeout, [weak = weak_from_this()] {
     if (auto self = weak.lock(); self && self->opened_)
       self->on_open_timeout();
   }));
+  link_->shake_hands(spec);
+  if (!prepared_)
+    prepare();
+}
+
+void jail_session::prepare_ahead() {
+  link_->warm_up();
+  prepare();
+}
+
+void jail_session::prepare() {
+  prepared_ = true;
+  slot_ = core_->take_slot();
+  core_->opening(shared_from_this());
+  if (auto made = make_groups(); !made) {
+    open_error_ = made.error();
+    on_dead();
+    return;
+  }
   spawning_ = true;
   core_->zygote->spawn(
     make_request(), [self = shared_from_this()] { return self->make_channels(); },
@@ -85,8 +140,29 @@ result<zygote_client::channels> jail_session::make_channels() {
   control_.close();  // of an attempt that failed
   control_.assign(std::move(our_control));
   link_->attach(std::move(our_data), std::move(our_output));
-  return zygote_client::channels{std::move(their_data), std::move(their_control),
-                                 std::move(their_output)};
+  zygote_client::channels made{
+    {std::move(their_data), std::move(their_control), std::move(their_output)}, {}};
+  if (group_) {
+    auto entry = group_->entry();
+    if (!entry)
+      return fail(entry.error());
+    made.groups = std::move(*entry);
+  }
+  return made;
+}
+
+result<void> jail_session::make_groups() {
+  if (core_->groups.kind() == cgroup_kind::none)
+    return {};
+  group_ = core_->groups.make();
+  // Its worker may have all the processes that its rlimit allows; init and the like come on top.
+  constexpr std::uint32_t own_processes = 4;
+  if (auto made =
+        group_->create({limits_.memory_bytes, limits_.processes + own_processes, limits_.cpus});
+      !made)
+    return made;
+  group_->notify_oom(core_->oom_event());
+  return {};
 }
 
 spawn_request jail_session::make_request() const {
@@ -102,6 +178,7 @@ spawn_request jail_session::make_request() const {
   r.file_bytes = limits.file_bytes;
   r.work_bytes = limits.work_bytes;
   r.tmp_bytes = limits.tmp_bytes;
+  r.checkpoints = checkpoints_ ? 1 : 0;
   return r;
 }
 
@@ -202,6 +279,13 @@ void jail_session::on_note(const init_note& note) {
   case note_kind::exited:
     worker_status_ = note.value;
     break;
+  case note_kind::restored:
+    on_restored(note.value);
+    break;
+  case note_kind::no_checkpoint:
+    if (auto lost = std::exchange(going_back_, std::nullopt))
+      end_life(std::move(*lost));
+    break;
   case note_kind::interrupted:
     link_->interrupted();
     break;
@@ -243,9 +327,69 @@ bool jail_session::send_interrupt() {
 // ----------------------------------------------------------------------------------------
 
 void jail_session::doom(snippet_end end, std::string reason) {
+  if (verdict_ || dead_ || going_back_)
+    return;
+  verdict v{end, std::move(reason), steady_clock::now()};
+  // Whoever breaks the protocol is not asked to go back.
+  auto may_go_back = end == snippet_end::hard_timeout || end == snippet_end::memory
+                     || end == snippet_end::output_limit;
+  if (may_go_back && link_->checkpointed() && go_back(v))
+    return;
+  end_life(std::move(v));
+}
+
+/// Asks init to kill the code and to go back to its checkpoint. False when it cannot be asked.
+bool jail_session::go_back(const verdict& v) {
+  if (::send(control_.fd(), &restore_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+    return false;
+  link_->stop();
+  going_back_ = v;
+  auto patience = v.end == snippet_end::hard_timeout ? limits_.restore_timeout : restore_patience;
+  core_->io.in(patience, [weak = weak_from_this(), life = lives_] {
+    auto self = weak.lock();
+    if (!self || self->lives_ != life)
+      return;
+    if (auto lost = std::exchange(self->going_back_, std::nullopt))
+      self->end_life(std::move(*lost));
+  });
+  return true;
+}
+
+/// The worker is dead, alone, and its checkpoint waits for a fresh channel.
+void jail_session::on_restored(int status) {
   if (verdict_ || dead_)
     return;
-  verdict_ = verdict{end, std::move(reason), steady_clock::now()};
+  auto known = std::exchange(going_back_, std::nullopt);
+  auto oom_kills = group_ ? group_->oom_kills() : 0;
+  out_of_memory_ = oom_kills > std::exchange(oom_kills_, oom_kills);
+  worker_status_ = status;
+  auto v = known ? std::move(*known) : own_end();
+  worker_status_.reset();
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    end_life(std::move(v));
+    return;
+  }
+  unique_fd ours{pair[0]}, theirs{pair[1]};
+  if (!send_with_fd(control_.fd(), resume_order, theirs.get())) {
+    end_life(std::move(v));
+    return;
+  }
+  ++lives_;
+  link_->drain_output();
+  link_->resume(std::move(ours));
+  snippet_outcome o;
+  o.end = v.end;
+  o.reason = std::move(v.reason);
+  o.restored = true;
+  count_by_group(o.usage);
+  link_->end(std::move(o));
+}
+
+void jail_session::end_life(verdict v) {
+  if (verdict_ || dead_)
+    return;
+  verdict_ = std::move(v);
   link_->stop();
   if (on_gone)
     on_gone();
@@ -254,6 +398,8 @@ void jail_session::doom(snippet_end end, std::string reason) {
 
 /// The kernel kills everything in the pid namespace with its first process.
 void jail_session::kill_now() {
+  if (group_)
+    group_->kill();
   if (exit_.open())
     ::syscall(SYS_pidfd_send_signal, exit_.fd(), SIGKILL, nullptr, 0);
   else if (pid_ > 0 && !reaped_)
@@ -275,7 +421,50 @@ void jail_session::on_exit() {
   if (control_.open())
     read_notes();  // the exit note is worth more than a kill that raced it
   link_->drain_output();
-  on_dead();
+  remove_groups(0);
+}
+
+/// The kernel lets go of a group a moment after its last process.
+void jail_session::remove_groups(unsigned tries) {
+  constexpr unsigned most = 200;
+  if (group_ && tries == 0) {
+    report_.cpu = group_->cpu();
+    report_.peak_memory_bytes = group_->peak_memory_bytes();
+    out_of_memory_ = group_->oom_kills() > oom_kills_;
+  }
+  if (!group_ || group_->remove() || tries == most) {
+    on_dead();
+    return;
+  }
+  core_->io.in(1ms, [self = shared_from_this(), tries] { self->remove_groups(tries + 1); });
+}
+
+void jail_session::check_memory() {
+  if (group_ && !verdict_ && group_->oom_kills() > oom_kills_)
+    doom(snippet_end::memory, memory_text());
+}
+
+std::string jail_session::memory_text() const {
+  return "the code used more than the " + std::to_string(limits_.memory_bytes >> 20)
+         + " MiB of memory that are allowed";
+}
+
+void jail_session::account(sandbox_usage& usage) {
+  if (usage.wall >= worth_counting) {
+    count_by_group(usage);
+  } else if (group_) {
+    group_cpu_charged_ += usage.cpu;
+    usage.max_rss_bytes = group_->peak_memory_bytes();
+  }
+}
+
+void jail_session::count_by_group(sandbox_usage& usage) {
+  if (!group_)
+    return;
+  auto total = group_->cpu();
+  usage.cpu = std::max(micros{0}, total - std::exchange(group_cpu_charged_, total));
+  usage.max_rss_bytes = group_->peak_memory_bytes();
+  group_->reset_peak();
 }
 
 void jail_session::on_dead() {
@@ -285,7 +474,7 @@ void jail_session::on_dead() {
   auto known = verdict_.has_value();
   if (!known)
     verdict_ = own_end();
-  report_ = verify();
+  verify();
   dead_ = true;
   cancel_timers();
   link_->close();
@@ -321,6 +510,8 @@ jail_session::verdict jail_session::own_end() const {
               + std::to_string(WEXITSTATUS(status)),
             now};
   auto number = WTERMSIG(status);
+  if (number == SIGKILL && out_of_memory_)
+    return {snippet_end::memory, memory_text(), now};
   auto reason =
     "the interpreter crashed: signal " + std::to_string(number) + " (" + ::strsignal(number) + ")";
   if (number == SIGKILL)
@@ -330,8 +521,8 @@ jail_session::verdict jail_session::own_end() const {
 
 /// Init is reaped only after the kernel has ended all other processes of its pid namespace; the
 /// ends of file of both channels say the same, whatever a number in /proc says.
-close_report jail_session::verify() const {
-  close_report r;
+void jail_session::verify() {
+  auto& r = report_;
   r.exit_status = init_status_;
   r.teardown = since(verdict_->decided);
   r.processes_gone = pid_ == 0 || reaped_;
@@ -346,7 +537,14 @@ close_report jail_session::verify() const {
   }
   // Its mounts were in a namespace of its own, which ends with its last process.
   r.mounts_gone = r.processes_gone;
-  return r;
+  if (group_) {
+    r.groups_gone = group_->remove();
+    if (!r.groups_gone)
+      r.detail = "its control group cannot be removed";
+  } else {
+    r.cpu = to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime);
+    r.peak_memory_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
+  }
 }
 
 snippet_outcome jail_session::killed_outcome(const verdict& v) {
@@ -354,7 +552,9 @@ snippet_outcome jail_session::killed_outcome(const verdict& v) {
   o.end = v.end;
   o.reason = v.reason;
   o.usage.cpu = link_->charge_cpu(to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime));
-  o.usage.max_rss_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
+  o.usage.max_rss_bytes = report_.peak_memory_bytes;
+  if (group_)
+    o.usage.cpu = std::max(micros{0}, report_.cpu - std::exchange(group_cpu_charged_, report_.cpu));
   return o;
 }
 
@@ -364,7 +564,7 @@ void jail_session::close(sandbox::closed_fn done) {
   if (dead_)
     report_closed();
   else
-    doom(snippet_end::killed, "the sandbox was closed");
+    end_life({snippet_end::killed, "the sandbox was closed", steady_clock::now()});
 }
 
 void jail_session::report_closed() {

@@ -24,17 +24,34 @@ class jail_session final : public worker_session,
 public:
   using opened_fn = std::function<void(result<void>)>;
 
+  /// Of `spec` only what is set before the worker starts: limits, checkpoints.
   jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec);
   ~jail_session() override;
 
-  /// Creates the sandbox; `done` once. Errors as executor::open.
-  void open(opened_fn done);
+  /// Creates the sandbox ahead of its use.
+  void prepare_ahead();
+
+  [[nodiscard]] bool prepared() const noexcept { return prepared_; }
+
+  /// True when it could be opened with this spec.
+  [[nodiscard]] bool fits(const sandbox_spec& spec) const;
+
+  [[nodiscard]] bool gone() const noexcept { return verdict_ || dead_; }
+
+  /// True when its processes run and nothing has gone wrong.
+  [[nodiscard]] bool ready() const noexcept { return exit_.open() && !verdict_ && !dead_; }
+
+  /// Creates it if need be, and makes it ready for snippets; `done` once. Errors as executor::open.
+  void open(const sandbox_spec& spec, opened_fn done);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
   void begin(std::unique_ptr<worker_request> request) override;
   void answer(call_id id, const result<json>& value) override;
   void interrupt(std::string why) override;
   void close(sandbox::closed_fn done) override;
+
+  /// Some group has run out of memory: ends this sandbox if it was its own.
+  void check_memory();
 
 private:
   struct verdict {
@@ -45,6 +62,8 @@ private:
 
   void doom(snippet_end end, std::string reason) override;
   bool send_interrupt() override;
+  void account(sandbox_usage& usage) override;
+  void count_by_group(sandbox_usage& usage);
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<zygote_client::channels> make_channels();
@@ -59,19 +78,29 @@ private:
   void read_notes();
   void on_note(const init_note& note);
 
+  [[nodiscard]] bool go_back(const verdict& v);
+  void on_restored(int status);
+  void end_life(verdict v);
+
   void cancel_timers();
   void kill_now();
+  void prepare();
+  [[nodiscard]] result<void> make_groups();
   void on_exit();
+  void remove_groups(unsigned tries);
   void on_dead();
   [[nodiscard]] verdict own_end() const;
-  [[nodiscard]] close_report verify() const;
+  void verify();
+  [[nodiscard]] std::string memory_text() const;
   void report_closed();
   [[nodiscard]] snippet_outcome killed_outcome(const verdict& v);
 
   std::shared_ptr<jail_core> core_;
   sandbox_limits limits_;
+  bool checkpoints_ = false;
   unsigned slot_ = 0;
   opened_fn opened_;
+  bool prepared_ = false;
   bool was_open_ = false;
   time_point asked_;
   std::vector<timer_id> timers_;
@@ -83,11 +112,17 @@ private:
   std::shared_ptr<worker_link> link_;
   channel control_;
   channel exit_;  ///< pidfd
+  std::unique_ptr<cgroup> group_;
+  micros group_cpu_charged_{0};
 
   std::optional<verdict> verdict_;
+  std::optional<verdict> going_back_;  ///< asked init to restore the checkpoint, for this reason
+  unsigned lives_ = 0;
+  std::uint64_t oom_kills_ = 0;  ///< seen by earlier lives
   std::optional<std::int32_t> worker_status_;
   int init_status_ = 0;
   bool reaped_ = false;
+  bool out_of_memory_ = false;
   rusage usage_{};
   close_report report_;
   std::vector<sandbox::closed_fn> closers_;

@@ -55,11 +55,15 @@ privilege enter_zygote_namespaces() {
   return mode;
 }
 
-pid_t clone_sandbox(int& pidfd, birth_record& birth) {
+pid_t clone_sandbox(int& pidfd, birth_record& birth, int group) {
   clone_args args{};
   args.flags = sandbox_flags | CLONE_PIDFD | CLONE_PARENT | CLONE_PARENT_SETTID;
   args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
   args.parent_tid = reinterpret_cast<std::uintptr_t>(&birth.pid);
+  if (group >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(group);
+  }
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 

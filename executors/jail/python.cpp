@@ -1,6 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include "executors/jail/python.hpp"
 
+#include "executors/jail/checkpoint.hpp"
 #include "executors/jail/sys.hpp"
 #include "executors/worker_source.hpp"
 
@@ -56,6 +57,7 @@ void preinitialise() {
 
 void initialise() {
   preinitialise();
+  add_checkpoint_module();
   PyConfig config;
   PyConfig_InitIsolatedConfig(&config);
   config.install_signal_handlers = 0;

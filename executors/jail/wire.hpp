@@ -2,6 +2,7 @@
 // What the runtime, the zygote and a sandbox's init say to each other over seqpacket sockets: one
 // struct per message. All three are built from this tree and run on one machine.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace troupe::jail {
@@ -19,7 +20,12 @@ struct birth_record {
   std::int32_t pid = 0;       ///< 0 before the clone
 };
 
-/// The runtime asks for one sandbox. Comes with three descriptors: data, control, output.
+/// Descriptors of a request, in this order: data, control, output, then the control groups.
+inline constexpr std::size_t channel_fds = 3;
+inline constexpr std::size_t max_task_fds = 4;
+inline constexpr std::size_t max_request_fds = channel_fds + max_task_fds + 1;
+
+/// The runtime asks for one sandbox.
 struct spawn_request {
   std::uint32_t id = 0;
   std::uint32_t init_uid = 0;  ///< host uids, unique to the slot; unused when rootless
@@ -27,6 +33,9 @@ struct spawn_request {
   std::uint32_t processes = 0;
   std::uint32_t open_files = 0;
   std::uint32_t frame_bytes = 0;
+  std::uint32_t task_fds = 0;     ///< version 1 `tasks` files that come with it
+  std::uint32_t checkpoints = 0;  ///< 1: the worker may make them
+  std::uint32_t into_group = 0;   ///< 1 when a version 2 directory comes last
   std::uint64_t memory_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t work_bytes = 0;
@@ -44,11 +53,19 @@ struct spawn_reply {
 /// The runtime to init: raise SIGINT in the worker. Init answers with note_kind::interrupted.
 inline constexpr char interrupt_order = 'I';
 
+/// Kill everything but the checkpoint, and go back to it. Answered with restored or no_checkpoint.
+inline constexpr char restore_order = 'K';
+
+/// Comes with the worker's end of a fresh data channel, which the restored worker goes on with.
+inline constexpr char resume_order = 'R';
+
 enum class note_kind : std::uint8_t {
-  failed = 'F',       ///< set-up failed; value: errno, stage: what
-  lacking = 'L',      ///< set-up went on without something; value: lacking_* bits
-  interrupted = 'i',  ///< the signal is pending in the worker
-  exited = 'X'        ///< value: the worker's status, as wait reports it
+  failed = 'F',         ///< set-up failed; value: errno, stage: what
+  lacking = 'L',        ///< set-up went on without something; value: lacking_* bits
+  interrupted = 'i',    ///< the signal is pending in the worker
+  restored = 'B',       ///< value: status of the worker that died; waits for resume_order
+  no_checkpoint = 'N',  ///< restore_order cannot be followed
+  exited = 'X'          ///< value: the worker's status, as wait reports it
 };
 
 inline constexpr std::int32_t lacking_proc = 1;

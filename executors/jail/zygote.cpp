@@ -53,10 +53,24 @@ std::string failure_text(const setup_error& e) {
   return "error\nreason " + std::string{e.what()} + reason + "\n";
 }
 
-/// Receives a request and its three descriptors. False when the runtime has gone.
+/// The descriptors that came with a message.
+std::vector<unique_fd> take_descriptors(msghdr& message) {
+  std::vector<unique_fd> out;
+  auto* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+    return out;
+  int fds[max_request_fds];
+  auto count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  std::memcpy(fds, CMSG_DATA(header), count * sizeof(int));
+  for (std::size_t i = 0; i < count; ++i)
+    out.emplace_back(fds[i]);
+  return out;
+}
+
+/// Receives a request and its descriptors. False when the runtime has gone.
 bool receive(sandbox_parts& parts) {
   iovec data{&parts.request, sizeof parts.request};
-  alignas(cmsghdr) char space[CMSG_SPACE(3 * sizeof(int))];
+  alignas(cmsghdr) char space[CMSG_SPACE(max_request_fds * sizeof(int))];
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
@@ -65,15 +79,18 @@ bool receive(sandbox_parts& parts) {
   auto size = ::recvmsg(zygote_fd, &message, MSG_CMSG_CLOEXEC);
   if (size <= 0)
     return false;
-  auto* header = CMSG_FIRSTHDR(&message);
-  if (size == sizeof parts.request && header != nullptr
-      && header->cmsg_len == CMSG_LEN(3 * sizeof(int))) {
-    int fds[3];
-    std::memcpy(fds, CMSG_DATA(header), sizeof fds);
-    parts.data.reset(fds[0]);
-    parts.control.reset(fds[1]);
-    parts.output.reset(fds[2]);
-  }
+  auto fds = take_descriptors(message);
+  const auto& r = parts.request;
+  if (size != sizeof r || r.task_fds > max_task_fds
+      || fds.size() != channel_fds + r.task_fds + r.into_group)
+    return true;
+  parts.data = std::move(fds[0]);
+  parts.control = std::move(fds[1]);
+  parts.output = std::move(fds[2]);
+  for (std::size_t i = 0; i < r.task_fds; ++i)
+    parts.tasks[i] = std::move(fds[channel_fds + i]);
+  if (r.into_group != 0)
+    parts.group = std::move(fds.back());
   return true;
 }
 
@@ -107,7 +124,7 @@ void spawn(sandbox_parts parts, birth_record& birth, spawn_reply& reply, unique_
   int raw_pidfd = -1;
   birth.pid = 0;
   birth.request = parts.request.id;
-  auto pid = clone_sandbox(raw_pidfd, birth);
+  auto pid = clone_sandbox(raw_pidfd, birth, parts.group.get());
   must(pid >= 0, "clone3 with new namespaces (inside a chroot the kernel makes none)");
   if (pid == 0) {
     go.reset();

@@ -315,20 +315,29 @@ result<bool> zygote_client::send_one(request& r) {
   auto far_ends = r.make();
   if (!far_ends)
     return fail(far_ends.error());
+  std::vector<int> fds;
+  for (const auto& end : far_ends->ends)
+    fds.push_back(end.get());
+  for (const auto& tasks : far_ends->groups.tasks)
+    fds.push_back(tasks.get());
+  if (far_ends->groups.into)
+    fds.push_back(far_ends->groups.into.get());
   auto copy = r.message;
+  copy.task_fds = static_cast<std::uint32_t>(far_ends->groups.tasks.size());
+  copy.into_group = far_ends->groups.into ? 1 : 0;
   iovec data{&copy, sizeof copy};
-  int fds[3] = {(*far_ends)[0].get(), (*far_ends)[1].get(), (*far_ends)[2].get()};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fds)] = {};
+  alignas(cmsghdr) char space[CMSG_SPACE(max_request_fds * sizeof(int))] = {};
+  auto size = fds.size() * sizeof(int);
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = space;
-  message.msg_controllen = sizeof space;
+  message.msg_controllen = CMSG_SPACE(size);
   auto* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(header), fds, sizeof fds);
+  header->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(header), fds.data(), size);
   if (::sendmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
     return true;
   if (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET)  // dead: on_exit goes on

@@ -1,6 +1,7 @@
 #pragma once
 // The runtime's side of the zygote: starts it, asks it for sandboxes, starts it again when it dies.
 
+#include "executors/jail/cgroup.hpp"
 #include "executors/jail/sys.hpp"
 #include "executors/jail/wire.hpp"
 #include "runtime/core/error.hpp"
@@ -40,8 +41,11 @@ public:
   zygote_client(reactor& io, std::string path, std::vector<std::string> modules, hello_fn on_hello);
   ~zygote_client();
 
-  /// The far ends of a sandbox's channels: data, control, output.
-  using channels = std::array<unique_fd, 3>;
+  /// The far ends of a sandbox's channels (data, control, output), and its control groups.
+  struct channels {
+    std::array<unique_fd, channel_fds> ends;
+    cgroup_entry groups;
+  };
   using channels_fn = std::function<result<channels>()>;
 
   /// Asks for one sandbox. Starts the zygote when there is none. `make` is called for each attempt:

@@ -60,14 +60,15 @@ void open_on_reactor(const std::shared_ptr<process_core>& core, const sandbox_sp
     done(fail(checked.error()));
     return;
   }
-  auto session = std::make_shared<process_session>(core, spec);
-  session->open([weak = std::weak_ptr{session}, core, limits = spec.limits,
-                 done = std::move(done)](result<void> opened) {
+  auto session = std::make_shared<process_session>(core, spec.limits);
+  session->open(spec, [weak = std::weak_ptr{session}, core,
+                       settings = session_settings{spec.limits, false},
+                       done = std::move(done)](result<void> opened) {
     if (!opened)
       done(fail(opened.error()));
     else
       done(
-        std::make_shared<session_sandbox>(core->io, weak.lock(), limits, core->info().isolation));
+        std::make_shared<session_sandbox>(core->io, weak.lock(), settings, core->info().isolation));
   });
 }
 

@@ -48,9 +48,9 @@ std::string status_text(int status) {
 
 }  // namespace
 
-process_session::process_session(std::shared_ptr<process_core> core, const sandbox_spec& spec)
-  : core_{std::move(core)}, limits_{spec.limits}, asked_{steady_clock::now()},
-    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec)},
+process_session::process_session(std::shared_ptr<process_core> core, const sandbox_limits& limits)
+  : core_{std::move(core)}, limits_{limits}, asked_{steady_clock::now()},
+    link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), limits)},
     control_{core_->io}, exit_{core_->io} {}
 
 process_session::~process_session() = default;
@@ -58,7 +58,7 @@ process_session::~process_session() = default;
 // --- opening
 // ----------------------------------------------------------------------------------------
 
-void process_session::open(opened_fn done) {
+void process_session::open(const sandbox_spec& spec, opened_fn done) {
   opened_ = std::move(done);
   core_->opening(shared_from_this());
   open_timer_ = core_->io.in(limits_.open_timeout, [weak = weak_from_this()] {
@@ -69,6 +69,7 @@ void process_session::open(opened_fn done) {
     self->doom(snippet_end::killed, e.detail);
     self->finish_open(fail(std::move(e)));
   });
+  link_->shake_hands(spec);
   if (auto started = start(); !started) {
     open_error_ = started.error();
     verdict_ = verdict{snippet_end::killed, open_error_.detail, steady_clock::now()};
@@ -397,6 +398,8 @@ close_report process_session::verify() const {
   auto never_was = keeper_.directory.empty();
   r.exit_status = never_was ? 0 : status_;
   r.teardown = since(verdict_->decided);
+  r.cpu = to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime);
+  r.peak_memory_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10;
   auto told = WIFEXITED(status_) ? WEXITSTATUS(status_) : left_processes | left_files;
   r.processes_gone = never_was || ((told & left_processes) == 0 && !link_->held());
   r.mounts_gone = never_was || (told & left_files) == 0;

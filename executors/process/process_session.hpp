@@ -25,11 +25,11 @@ class process_session final : public worker_session,
 public:
   using opened_fn = std::function<void(result<void>)>;
 
-  process_session(std::shared_ptr<process_core> core, const sandbox_spec& spec);
+  process_session(std::shared_ptr<process_core> core, const sandbox_limits& limits);
   ~process_session() override;
 
   /// Starts it; `done` once. Errors as executor::open.
-  void open(opened_fn done);
+  void open(const sandbox_spec& spec, opened_fn done);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
   void begin(std::unique_ptr<worker_request> request) override;
@@ -46,6 +46,7 @@ private:
 
   void doom(snippet_end end, std::string reason) override;
   bool send_interrupt() override;
+  void account(sandbox_usage&) override {}
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<void> start();

@@ -17,8 +17,9 @@ import signal
 import threading
 
 FD = 3
-# Made once: json.dumps makes an encoder for every call.
+# Made once: json.dumps makes an encoder for every call, json.loads guesses an encoding.
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
 _READ = 32 << 10  # more than that and malloc maps and unmaps pages for every read
 
 
@@ -111,6 +112,16 @@ class Bridge:
     def __init__(self, max_frame):
         self.max_frame = max_frame
         self.interrupts = Interrupts()
+        self.saving = False              # a fork now is a checkpoint, not the snippet's own
+        self._last_call = 0
+        self._poll = select.poll()
+        self._poll.register(FD, select.POLLIN)
+        self.renew()
+        os.register_at_fork(after_in_child=self._in_child)
+
+    def renew(self):
+        """For a channel that has carried nothing: the first, or a restored checkpoint's."""
+        self.pid = os.getpid()
         self.snippet = 0                 # id of the running one; 0 between snippets
         self._mutex = _thread.allocate_lock()
         self._sending = _thread.allocate_lock()
@@ -118,15 +129,12 @@ class Bridge:
         self._calls = {}                 # call id -> slot
         self._request = _Slot()
         self._requests = []
-        self._last_call = 0
         self._buffer = bytearray()
-        self._poll = select.poll()
-        self._poll.register(FD, select.POLLIN)
-        os.register_at_fork(after_in_child=self._in_child)
-        self.pid = os.getpid()
 
     def _in_child(self):
-        """A process forked by a snippet must never speak for it."""
+        """A process forked by a snippet must never speak for it; a checkpoint takes its place."""
+        if self.saving:
+            return
         self.snippet = 0
         self._mutex = _thread.allocate_lock()
         self._sending = _thread.allocate_lock()
@@ -240,7 +248,7 @@ class Bridge:
             end = 4 + int.from_bytes(self._buffer[:4], "big")
             if len(self._buffer) < end:
                 break
-            frame = json.loads(self._buffer[4:end])
+            frame = _from_json(self._buffer[4:end].decode())
             del self._buffer[:end]
             self._dispatch(frame)
 

@@ -20,6 +20,11 @@ import troupe_source
 import troupe_tools
 import troupe_values
 
+try:
+    import _troupe  # checkpoints: only the jail's interpreter has them
+except ImportError:
+    _troupe = None
+
 
 def _open_output():
     """stdout and stderr over one buffer: what was written first comes first."""
@@ -39,7 +44,7 @@ class Worker:
         sys.modules["__main__"] = self.main
         sys.path.append(troupe_files.WORK)  # last: a file there never hides the library's
         self.handlers = {"init": self._init, "put": self._file, "get": self._file, "run": self._run,
-                         "shell": self._shell}
+                         "shell": self._shell, "warm": self._warm}
 
     def serve(self):
         while (request := self.bridge.next_request()) is not None:
@@ -66,6 +71,10 @@ class Worker:
     def give(self, name, value):
         self.answers.give(name, value)
 
+    def _warm(self, request):
+        warm_up()
+        self._reply(request)
+
     def _reply(self, request, **members):
         self.bridge.reply(self.bridge.pack({"op": "done", "id": request["id"], **members}))
 
@@ -87,6 +96,29 @@ class Worker:
     # --- snippets ----------------------------------------------------------------------------
 
     def _run(self, request):
+        saved, unprotected = self._save() if request["checkpoint"] else (None, "")
+        if saved != 0:  # else this is the checkpoint: the snippet has never been
+            self._run_once(request, unprotected)
+        if saved:
+            _troupe.drop(saved)
+
+    def _save(self):
+        """(pid, "") in the worker, (0, "") in the checkpoint once it is needed, or (None, why)."""
+        bridge = self.bridge
+        if len(os.listdir("/proc/self/task")) > 1:
+            return None, "other threads are running, which a copy would lose"
+        bridge.saving = True
+        try:
+            saved = _troupe.save(troupe_bridge.FD)
+        except OSError as e:
+            return None, e.strerror
+        finally:
+            bridge.saving = False
+        if saved == 0:
+            bridge.renew()
+        return saved, ""
+
+    def _run_once(self, request, unprotected):
         bridge, interrupts = self.bridge, self.bridge.interrupts
         self.answers = troupe_tools.Answers()
         interrupts.install()
@@ -103,6 +135,8 @@ class Worker:
             frame = {"end": "raised", "error": troupe_report.describe(e, "")}
         if os.getpid() != bridge.pid:
             os._exit(0)  # a child that the snippet forked has run to the snippet's end
+        if unprotected:
+            frame["unprotected"] = unprotected
         self._send(request, frame)
 
     def _outcome(self, request):

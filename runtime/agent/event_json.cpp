@@ -77,6 +77,10 @@ json write(const snippet_outcome& x) {
     out["logs_dropped"] = x.logs_dropped;
   if (!x.reason.empty())
     out["reason"] = to_utf8(x.reason);
+  if (x.restored)
+    out["restored"] = true;
+  if (!x.unprotected.empty())
+    out["unprotected"] = to_utf8(x.unprotected);
   if (x.result)
     out["result"] = {{"tagged", x.result->tagged}, {"text", to_utf8(x.result->text)}};
   if (x.error)
@@ -289,6 +293,7 @@ result<snippet_outcome> read_outcome(const json& j) {
   reader r{j, "outcome"};
   r.need("end").get_word("end", x.end, snippet_end::killed).get("is_final", x.is_final);
   r.get("logs", x.logs).get("logs_dropped", x.logs_dropped).get("reason", x.reason);
+  r.get("restored", x.restored).get("unprotected", x.unprotected);
   r.nested("usage", x.usage, read_usage);
   if (r.find("result") != nullptr)
     r.nested("result", x.result.emplace(), read_value);

@@ -89,11 +89,14 @@ std::string ended_text(const snippet_outcome& outcome, std::string_view code,
   out += '.';
   if (outcome.error)
     out += "\n" + raised_text(*outcome.error, code, max_bytes);
-  out +=
-    survives(outcome.end)
-      ? "\nThe variables of your session are kept."
-      : "\nAll variables, functions and imports of your session are lost. Your next code starts "
-        "in a fresh one: define again what you need.";
+  if (outcome.restored)
+    out += "\nYour session is as it was before this code: it keeps its variables, and nothing that "
+           "the code assigned.";
+  else if (survives(outcome.end))
+    out += "\nThe variables of your session are kept.";
+  else
+    out += "\nAll variables, functions and imports of your session are lost. Your next code starts "
+           "in a fresh one: define again what you need.";
   return out;
 }
 

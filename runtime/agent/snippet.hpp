@@ -38,11 +38,6 @@ enum class snippet_end : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(snippet_end end) noexcept;
 
-/// True when the sandbox can run another snippet.
-[[nodiscard]] constexpr bool survives(snippet_end end) noexcept {
-  return end <= snippet_end::not_code;
-}
-
 struct snippet_error {
   std::string type{};       ///< exception class, e.g. "ZeroDivisionError"
   std::string message{};    ///< str(exception)
@@ -66,8 +61,20 @@ struct snippet_outcome {
   std::string logs{};             ///< stdout and stderr in order, UTF-8, at most shown_bytes
   std::size_t logs_dropped = 0;   ///< bytes cut from the logs
   std::optional<snippet_error> error{};
-  std::string reason{};  ///< for the ends that kill: one line for the model
+  std::string reason{};       ///< for the ends that kill: one line for the model
+  bool restored = false;      ///< the end killed the code, and its sandbox went back to before it
+  std::string unprotected{};  ///< why no checkpoint was made before it, if one was asked for
   sandbox_usage usage{};
 };
+
+/// True when the end did not kill the interpreter.
+[[nodiscard]] constexpr bool survives(snippet_end end) noexcept {
+  return end <= snippet_end::not_code;
+}
+
+/// True when the sandbox can run another snippet.
+[[nodiscard]] inline bool lives_on(const snippet_outcome& o) noexcept {
+  return survives(o.end) || o.restored;
+}
 
 }  // namespace troupe

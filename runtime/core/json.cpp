@@ -43,13 +43,20 @@ std::size_t too_deep_at(std::string_view text, unsigned max_depth) {
   return std::string_view::npos;
 }
 
+/// nlohmann repeats the text that it read last: all of a long string, and bytes of any kind.
+std::string decent(std::string_view what) {
+  constexpr std::size_t longest = 300;
+  auto text = to_utf8(what.substr(0, longest * 2));
+  return what.size() <= longest ? text : std::string{utf8_prefix(text, longest)} + "...";
+}
+
 /// nlohmann's text without its "[json.exception.parse_error.101] parse error at ...: " prefix.
 std::string reason_of(const json::parse_error& e) {
   std::string_view what = e.what();
   auto at = what.find(": ");
   if (at != std::string_view::npos)
     what.remove_prefix(at + 2);
-  return std::string{what};
+  return decent(what);
 }
 
 error corrupt_at(position p, std::string what) {
@@ -71,7 +78,7 @@ result<json> parse_json(std::string_view text, const json_limits& limits) {
   } catch (const json::parse_error& e) {
     return fail(corrupt_at(position_of(text, e.byte > 0 ? e.byte - 1 : 0), reason_of(e)));
   } catch (const json::exception& e) {
-    return fail(errc::corrupt, e.what());
+    return fail(errc::corrupt, decent(e.what()));
   }
 }
 

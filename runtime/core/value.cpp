@@ -1,5 +1,7 @@
 #include "runtime/core/value.hpp"
 
+#include "runtime/core/text.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -67,7 +69,7 @@ private:
 
   bool check_members(const json& x, unsigned depth) {
     for (const auto& [key, member] : x.items())
-      if (!step_into("." + key.substr(0, 64), member, depth + 1))
+      if (!step_into("." + std::string{utf8_prefix(key, 64)}, member, depth + 1))
         return false;
     return true;
   }
@@ -138,7 +140,8 @@ private:
   bool has_members(const json& x, const std::string& type,
                    std::initializer_list<const char*> names) {
     auto all = std::ranges::all_of(names, [&](auto* name) { return x.contains(name); });
-    return (all && x.size() == names.size() + 1) || wrong(type.substr(0, 64) + " of another shape");
+    return (all && x.size() == names.size() + 1)
+           || wrong(std::string{utf8_prefix(type, 64)} + " of another shape");
   }
 
   static bool is_one_of(const json& x, std::initializer_list<std::string_view> words) {
@@ -153,7 +156,7 @@ private:
   }
 
   static std::string unknown(const std::string& type) {
-    return "unknown type '" + type.substr(0, 64) + "'";
+    return "unknown type '" + std::string{utf8_prefix(type, 64)} + "'";
   }
 
   unsigned max_depth_;

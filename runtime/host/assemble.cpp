@@ -95,8 +95,11 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
 
 result<runtime::make_executor> executor_from(const settings& s) {
   if (s.sandbox.executor == "jail")
-    return [](reactor& io) {
-      return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, jail_options{})};
+    return [ready = s.sandbox.ready](reactor& io) {
+      jail_options options;
+      options.ready = ready;
+      return result<std::shared_ptr<executor>>{
+        std::make_shared<jail_executor>(io, std::move(options))};
     };
   if (s.sandbox.executor == "process")
     return [](reactor& io) {
@@ -153,6 +156,8 @@ sandbox_spec sandbox_from(const settings& s, const tool_set& tools) {
   spec.imports = s.agent.imports;
   spec.limits.memory_bytes = s.sandbox.memory_bytes;
   spec.limits.processes = s.sandbox.processes;
+  spec.limits.cpus = s.sandbox.cpus;
+  spec.checkpoints = s.sandbox.checkpoints;
   return spec;
 }
 

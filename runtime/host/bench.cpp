@@ -1,7 +1,7 @@
 #include "runtime/host/bench.hpp"
 
-#include "executors/jail/jail_executor.hpp"
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/bench_jail.hpp"
 #include "runtime/host/bench_parts.hpp"
 
 #include <fmt/format.h>
@@ -30,10 +30,6 @@ double per(micros total, std::uint64_t n) {
 
 std::string us(double value) {
   return fmt::format("{:.1f} us", value);
-}
-
-std::string ms(double value_us) {
-  return fmt::format("{:.2f} ms", value_us / 1000);
 }
 
 runtime::make_endpoint mock_with(mock_script script) {
@@ -133,8 +129,8 @@ server_response canned_reply(const server_request& request) {
 
 result<std::string> bench_http() {
   reactor server_io;
-  auto server =
-    http_server::listen(server_io, {}, [](server_request q, http_server::respond_fn answer) {
+  auto server = http_server::listen(
+    server_io, {}, [](const server_request& q, const http_server::respond_fn& answer) {
       answer(canned_reply(q));
     });
   if (!server)
@@ -193,121 +189,6 @@ result<std::string> bench_wide() {
          + line("of which before the runs",
                 fmt::format("{:.0f} MB", static_cast<double>(before) / 1e6))
          + line("CPU per turn", us(per(r->cpu, r->turns)));
-}
-
-// --- the jail
-// -------------------------------------------------------------------------------------
-
-/// Blocking calls on one executor, for measuring alone.
-class blocking_jail {
-public:
-  blocking_jail() : jail_{io_, {}} {}
-
-  result<std::shared_ptr<sandbox>> open() {
-    std::promise<result<std::shared_ptr<sandbox>>> p;
-    jail_.open({}, [&](auto opened) { p.set_value(std::move(opened)); });
-    auto box = p.get_future().get();
-    if (box)
-      (*box)->listen({}, {});
-    return box;
-  }
-
-  result<snippet_outcome> run(sandbox& box, std::string code) {
-    std::promise<snippet_outcome> p;
-    auto ran = box.run({std::move(code), false, io_.now() + 30s, io_.now() + 31s},
-                       [&](snippet_outcome o) { p.set_value(std::move(o)); });
-    if (!ran)
-      return fail(ran.error());
-    return p.get_future().get();
-  }
-
-  /// Times `n` snippets, each sent from the end of the one before: the executor's own round trip,
-  /// without the wake-up of another thread.
-  result<void> chain(sandbox& box, int n, std::vector<double>& times) {
-    std::promise<result<void>> over;
-    std::function<void(int)> next = [&](int left) {
-      if (left == 0) {
-        over.set_value({});
-        return;
-      }
-      auto sent = steady_clock::now();
-      auto ran =
-        box.run({"1+1", false, io_.now() + 30s, io_.now() + 31s}, [&, sent, left](snippet_outcome) {
-          times.push_back(
-            std::chrono::duration<double, std::micro>(steady_clock::now() - sent).count());
-          next(left - 1);
-        });
-      if (!ran)
-        over.set_value(fail(ran.error()));
-    };
-    io_.post([&] { next(n); });
-    return over.get_future().get();
-  }
-
-  close_report close(sandbox& box) {
-    std::promise<close_report> p;
-    box.close([&](close_report r) { p.set_value(std::move(r)); });
-    return p.get_future().get();
-  }
-
-  [[nodiscard]] std::string isolation() const { return jail_.info().isolation; }
-
-private:
-  reactor io_;
-  jail_executor jail_;
-};
-
-double since_us(time_point from) {
-  return std::chrono::duration<double, std::micro>(steady_clock::now() - from).count();
-}
-
-struct jail_times {
-  std::vector<double> first, later, gone;
-  std::size_t unclean = 0;
-};
-
-result<void> one_life(blocking_jail& jail, jail_times& times, int round_trips) {
-  auto from = steady_clock::now();
-  auto box = jail.open();
-  if (!box)
-    return fail(box.error());
-  if (auto r = jail.run(**box, "1+1"); !r || r->end != snippet_end::ok)
-    return fail(r ? error{errc::internal, "1+1: " + r->reason} : r.error());
-  times.first.push_back(since_us(from));
-  if (auto r = jail.chain(**box, round_trips, times.later); !r)
-    return r;
-  from = steady_clock::now();
-  auto report = jail.close(**box);
-  times.gone.push_back(since_us(from));
-  times.unclean += report.clean() ? 0 : 1;
-  return {};
-}
-
-result<std::string> bench_jail() {
-  blocking_jail jail;
-  jail_times warm, times;
-  for (int i = 0; i < 5; ++i)
-    if (auto r = one_life(jail, warm, 5); !r)
-      return fail(r.error());
-  for (int i = 0; i < 60; ++i)
-    if (auto r = one_life(jail, times, 30); !r)
-      return fail(r.error());
-  jail_times churn;
-  auto from = steady_clock::now();
-  constexpr int lives = 200;
-  for (int i = 0; i < lives; ++i)
-    if (auto r = one_life(jail, churn, 0); !r)
-      return fail(r.error());
-  auto churn_s = since_us(from) / 1e6;
-  return "  isolation: " + jail.isolation() + "\n"
-         + line("cold request to first result, p50", ms(quantile(times.first, 0.5)), "<= 10 ms")
-         + line("later round trip, p50", us(quantile(times.later, 0.5)), "<= 200 us")
-         + line("later round trip, p99", us(quantile(times.later, 0.99)))
-         + line("kill to verified gone, p50", ms(quantile(times.gone, 0.5)))
-         + line("kill to verified gone, p99", ms(quantile(times.gone, 0.99)))
-         + line("start-run-kill lives per second, one at a time",
-                fmt::format("{:.0f}", lives / churn_s))
-         + line("closes that left something", std::to_string(times.unclean + churn.unclean), "0");
 }
 
 }  // namespace

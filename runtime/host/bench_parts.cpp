@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <future>
 
@@ -109,7 +110,7 @@ double quantile(std::vector<double>& values, double p) {
   if (values.empty())
     return 0;
   std::sort(values.begin(), values.end());
-  auto rank = static_cast<std::size_t>(p * static_cast<double>(values.size() - 1) + 0.5);
+  auto rank = static_cast<std::size_t>(std::lround(p * static_cast<double>(values.size() - 1)));
   return values[rank];
 }
 

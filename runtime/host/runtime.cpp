@@ -162,8 +162,8 @@ void runtime::impl::start_root(std::function<void(error)> fatal) {
   });
 }
 
-result<std::unique_ptr<runtime>> runtime::start(runtime_options options, make_endpoint model,
-                                                make_executor executor,
+result<std::unique_ptr<runtime>> runtime::start(runtime_options options, const make_endpoint& model,
+                                                const make_executor& executor,
                                                 std::unique_ptr<journal> store,
                                                 std::function<void(error)> fatal) {
   auto parts = std::make_unique<impl>(std::move(options));
@@ -220,7 +220,7 @@ runtime::~runtime() {
     if (p.store)
       p.store->stop();
     p.io.stop();
-    impl_.release();
+    static_cast<void>(impl_.release());
     return;
   }
   for (auto& cell : p.tool_hosts_at)

@@ -37,8 +37,8 @@ public:
 
   /// `store` may be null: nothing is kept. `make_executor` may be empty: snippets cannot run.
   /// `fatal` is called once, on any thread, when the root supervisor gives up.
-  static result<std::unique_ptr<runtime>> start(runtime_options options, make_endpoint model,
-                                                make_executor executor,
+  static result<std::unique_ptr<runtime>> start(runtime_options options, const make_endpoint& model,
+                                                const make_executor& executor,
                                                 std::unique_ptr<journal> store,
                                                 std::function<void(error)> fatal);
 

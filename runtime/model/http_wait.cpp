@@ -72,9 +72,10 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
     std::chrono::day{static_cast<unsigned>(*day)}};
   if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60)
     return std::nullopt;
-  auto midnight = std::chrono::sys_days{date}.time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(midnight).count() + *hour * 3600
-         + *minute * 60 + *second;
+  std::chrono::seconds moment = std::chrono::sys_days{date}.time_since_epoch()
+                                + std::chrono::hours{*hour} + std::chrono::minutes{*minute}
+                                + std::chrono::seconds{*second};
+  return moment.count();
 }
 
 std::optional<millis> wait_asked(const headers_t& headers) {

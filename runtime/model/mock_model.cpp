@@ -106,9 +106,10 @@ result<mock_script> mock_script::parse(std::string_view json_text) {
   return mock_script{std::make_shared<const data>(std::move(*read))};
 }
 
-mock_script mock_script::repeating(std::string reply, std::uint32_t turns, std::string last) {
+mock_script mock_script::repeating(const std::string& reply, std::uint32_t turns,
+                                   std::string last) {
   auto script = std::make_shared<data>();
-  script->every_run.assign(turns, std::move(reply));
+  script->every_run.assign(turns, reply);
   script->every_run.push_back(std::move(last));
   return mock_script{std::move(script)};
 }

@@ -47,7 +47,7 @@ public:
   static result<mock_script> parse(std::string_view json_text);
 
   /// A script whose one reply is used for every turn below `turns`, then `last`. For benches.
-  static mock_script repeating(std::string reply, std::uint32_t turns, std::string last);
+  static mock_script repeating(const std::string& reply, std::uint32_t turns, std::string last);
 
   struct drawn {
     tl::expected<model_reply, model_failure> reply;

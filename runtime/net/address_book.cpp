@@ -10,9 +10,7 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using std::chrono_literals::operator""s;
-
-constexpr auto keep = 30s;
+constexpr std::chrono::seconds keep{30};
 
 }  // namespace
 

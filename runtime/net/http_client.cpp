@@ -146,7 +146,9 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   }
 
   /// Ends a call that is still on its way; its connection cannot be used again.
-  void abandon(call_ptr c, error why) {  // by value: the caller's may be the table's own
+  // By value: the caller's may be the table's own.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
+  void abandon(call_ptr c, error why) {
     if (c->on)
       drop(*std::exchange(c->on, nullptr));
     end(c, fail_call(*c, std::move(why)));

@@ -106,7 +106,7 @@ void http_connection::connected(result<void> how) {
   std::exchange(connected_, nullptr)(std::move(how));
 }
 
-void http_connection::exchange(std::shared_ptr<const outgoing> out, ended_fn then) {
+void http_connection::exchange(const std::shared_ptr<const outgoing>& out, ended_fn then) {
   ended_ = std::move(then);
   phase_ = http_phase::sending;
   written_ = false;

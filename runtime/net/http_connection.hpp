@@ -47,7 +47,7 @@ public:
 
   /// Writes the request and reads its answer, both at once: a server may answer before it has read
   /// all. Calls `then` once, later, unless closed before.
-  void exchange(std::shared_ptr<const outgoing> out, ended_fn then);
+  void exchange(const std::shared_ptr<const outgoing>& out, ended_fn then);
 
   /// Ends whatever goes on; nothing is called any more. Idempotent.
   void close() noexcept;

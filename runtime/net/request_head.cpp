@@ -1,29 +1,12 @@
 #include "runtime/net/request_head.hpp"
 
+#include "runtime/net/http_syntax.hpp"
+
 #include <algorithm>
 #include <string_view>
 
 namespace troupe {
 namespace {
-
-bool is_token(std::string_view name) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::all_of(name.begin(), name.end(), [&](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-           || marks.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; });
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
 
 bool has_header(const http_request& r, std::string_view name) {
   return std::any_of(r.headers.begin(), r.headers.end(),

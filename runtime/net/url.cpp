@@ -1,5 +1,6 @@
 #include "runtime/core/text.hpp"
 #include "runtime/net/http.hpp"
+#include "runtime/net/http_syntax.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -13,13 +14,6 @@ constexpr std::string_view accepted =
 tl::unexpected<error> refuse(std::string_view text, std::string_view what) {
   return fail(errc::invalid_argument, "'" + std::string{text} + "' is not a usable URL: "
                                         + std::string{what} + "; " + std::string{accepted});
-}
-
-std::string lower(std::string_view text) {
-  std::string out{text};
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
 }
 
 bool is_printable(std::string_view text) {
@@ -38,14 +32,14 @@ std::string_view split_authority(std::string_view authority, std::string& host,
     auto close = authority.find(']');
     if (close == std::string_view::npos)
       return "the '[' has no ']'";
-    host = lower(authority.substr(1, close - 1));
+    host = to_lower(authority.substr(1, close - 1));
     authority.remove_prefix(close + 1);
     if (!authority.empty() && authority.front() != ':')
       return "only a port may follow the ']'";
     port = authority.empty() ? authority : authority.substr(1);
     return authority.size() == 1 ? "the port is missing after ':'" : "";
   }
-  host = lower(authority.substr(0, colon));
+  host = to_lower(authority.substr(0, colon));
   if (host.find(':') != std::string::npos)
     return "an IPv6 address needs [brackets]";
   if (colon == std::string_view::npos)
@@ -72,7 +66,7 @@ result<url> parse_url(std::string_view text) {
   if (!is_printable(text))
     return refuse(text, "it has blanks or control characters");
   url out;
-  out.scheme = lower(text.substr(0, colon));
+  out.scheme = to_lower(text.substr(0, colon));
   auto rest = text.substr(colon + 3);
   if (out.scheme == "unix")
     return parse_unix(text, rest);

@@ -1,4 +1,5 @@
 #include "runtime/core/json.hpp"
+#include "runtime/core/text.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,6 +10,17 @@ TEST_CASE("a parse error names line and column", "[json]") {
   REQUIRE(!parsed);
   CHECK(parsed.error().code == errc::corrupt);
   CHECK(parsed.error().detail.starts_with("line 2, column "));
+}
+
+TEST_CASE("a parse error does not repeat much of the text, and is UTF-8 whatever that is",
+          "[json]") {
+  for (const auto& text : {"\"" + std::string(1'000'000, 'a') + "\x01\"", std::string{"[\"\xff\"]"},
+                           "\"" + std::string(1'000, '\xbf'), "1e" + std::string(100'000, '9')}) {
+    auto parsed = parse_json(text);
+    REQUIRE(!parsed);
+    CHECK(parsed.error().detail.size() < 400);
+    CHECK(is_utf8(parsed.error().detail));
+  }
 }
 
 TEST_CASE("nesting beyond the limit is refused before the parser recurses", "[json]") {

@@ -1,3 +1,4 @@
+#include "runtime/core/text.hpp"
 #include "runtime/core/value.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -63,6 +64,20 @@ TEST_CASE("a tag of an unknown type or another shape is corrupt, and the place i
   CHECK(complaint(R"({"__type__": "dict", "data": [[1]]})") == "value: dict entry 0 is no pair");
   CHECK(complaint(R"({"__type__": "dict", "data": [[{"__type__": "?", "data": ""}, 1]]})")
         == "value{0}.key: unknown type '?'");
+}
+
+TEST_CASE("a complaint cuts long names between characters", "[value]") {
+  std::string name = "a";
+  for (int i = 0; i < 40; ++i)
+    name += "\u00e9";
+  for (const auto& text :
+       {R"({")" + name + R"(": {"__type__": 0}})", R"({"__type__": ")" + name + R"(", "data": 1})",
+        R"({"__type__": ")" + name + R"("})"}) {
+    auto said = complaint(text.c_str());
+    CHECK(said.find("a\u00e9") != std::string::npos);
+    CHECK(said.size() < 120);
+    CHECK(is_utf8(said));
+  }
 }
 
 TEST_CASE("a value at the depth limit passes and one level more does not", "[value]") {

@@ -45,7 +45,7 @@ TEST_CASE("a large file goes in pieces, each with its own id", "[protocol]") {
 }
 
 TEST_CASE("code and answers that are no UTF-8 still make a frame", "[protocol]") {
-  CHECK(body_of(worker::run_frame(1, {.code = "a\xff"}))["code"] == "a\uFFFD");
+  CHECK(body_of(worker::run_frame(1, {.code = "a\xff"}, false))["code"] == "a\uFFFD");
   CHECK(body_of(worker::answer_frame(1, fail(errc::denied, "b\xff")))["error"] == "b\uFFFD");
 }
 

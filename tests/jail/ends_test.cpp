@@ -23,15 +23,11 @@ millis since(time_point start) {
 /// Generous: the machine may be busy. A lost deadline would last for ever.
 constexpr millis tolerance{500};
 
-/// Our children that are in our own pid namespace: a sandbox's first process has a second number.
 std::vector<int> zygotes() {
   std::vector<int> pids;
-  for (auto pid : take_footprint().children) {
-    std::ifstream status{"/proc/" + std::to_string(pid) + "/status"};
-    for (std::string line; std::getline(status, line);)
-      if (line.starts_with("NSpid:") && std::ranges::count(line, '\t') == 1)
-        pids.push_back(pid);
-  }
+  for (auto pid : take_footprint().children)
+    if (!is_first_process(pid))
+      pids.push_back(pid);
   return pids;
 }
 
@@ -361,6 +357,8 @@ TEST_CASE("when the process that owns them dies, its sandboxes die", "[jail][end
     auto io = new reactor;
     auto jail = new jail_executor{*io};
     jail->open({}, [&](auto s) {
+      if (!s)
+        ::_exit(1);
       auto* live = new std::shared_ptr<sandbox>{*s};
       auto accepted = (*live)->run(snippet{.code = "while True: pass"}, [](snippet_outcome) {});
       static_cast<void>(accepted);
@@ -373,6 +371,7 @@ TEST_CASE("when the process that owns them dies, its sandboxes die", "[jail][end
     for (;;)
       ::pause();
   }
+  ::close(pipes[1]);
   std::vector<int> pids;
   for (int pid = 0; ::read(pipes[0], &pid, sizeof pid) == sizeof pid && pid != 0;)
     pids.push_back(pid);
@@ -380,7 +379,6 @@ TEST_CASE("when the process that owns them dies, its sandboxes die", "[jail][end
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::close(pipes[0]);
-  ::close(pipes[1]);
   auto alive = [&] { return std::ranges::any_of(pids, exists); };
   auto start = steady_clock::now();
   // Their new parent may take its time to reap them: a zombie has no memory and runs no code.

@@ -1,6 +1,8 @@
+#include "executors/jail/cgroup.hpp"
 #include "tests/jail/jail_fixture.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include <grp.h>
 #include <sys/prctl.h>
@@ -124,7 +126,9 @@ TEST_CASE("what separates a sandbox from the host is told", "[jail][isolation]")
   CHECK(info.isolation == s->isolation());
   CHECK(info.isolation.find("seccomp") != std::string::npos);
   CHECK((::geteuid() == 0) == (info.isolation.find("host uids of its own") != std::string::npos));
-  CHECK(info.missing.size() == (::geteuid() == 0 ? 1 : 2));
+  auto groups = jail::cgroup_tree::probe().kind() != jail::cgroup_kind::none;
+  CHECK(groups == (info.isolation.find("cgroup v") != std::string::npos));
+  CHECK(info.missing.size() == (groups ? 0u : 1u) + (::geteuid() == 0 ? 0u : 1u));
 }
 
 TEST_CASE("a fork bomb stays within its limit and dies with the sandbox", "[jail][isolation]") {
@@ -164,12 +168,16 @@ TEST_CASE("the same walls stand without root", "[jail][isolation][rootless]") {
   if (::geteuid() != 0)
     SUCCEED("the other cases run without root already");
   else {
+    constexpr int unreachable = 5;
     // A reactor's thread does not survive a fork: the child starts from a clean state.
     auto child = ::fork();
     if (child == 0) {
       if (::setgroups(0, nullptr) != 0 || ::setresgid(65534, 65534, 65534) != 0
           || ::setresuid(65534, 65534, 65534) != 0)
         ::_exit(3);
+      auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+      if (::access((here / "troupe-zygote").c_str(), X_OK) != 0)
+        ::_exit(unreachable);
       ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else /proc/self belongs to root
       ::execl("/proc/self/exe", "jail_test", "[jail]~[rootless]", static_cast<char*>(nullptr));
       ::_exit(4);
@@ -177,6 +185,8 @@ TEST_CASE("the same walls stand without root", "[jail][isolation][rootless]") {
     int status = 0;
     ::waitpid(child, &status, 0);
     CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) == unreachable)
+      SKIP("the build folder is closed to other users");
     CHECK(WEXITSTATUS(status) == 0);
   }
 }

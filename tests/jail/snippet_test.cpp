@@ -137,7 +137,7 @@ TEST_CASE("a reply that may be prose runs when it is Python and only then", "[ja
   CHECK(o.end == snippet_end::not_code);
   CHECK(!o.error);
   CHECK(tagged(fx.run(*s, snippet{.code = "2 + 2", .may_be_prose = true})) == "4");
-  CHECK(fx.run(*s, snippet{.code = "a\0b", .may_be_prose = true}).end != snippet_end::ok);
+  CHECK(fx.run(*s, snippet{.code = {"a\0b", 3}, .may_be_prose = true}).end != snippet_end::ok);
 }
 
 TEST_CASE("exit is an error and the sandbox lives on", "[jail]") {

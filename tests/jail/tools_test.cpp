@@ -28,9 +28,14 @@ TEST_CASE("final_answer ends the snippet at once, from anywhere", "[jail][final]
          "def f():\n  def g(): final_answer(5)\n  g()\n  print('after')\nf()\nprint('after')",
          "try:\n  final_answer(5)\nexcept Exception:\n  pass\nprint('after')",
          "text = 'final_answer(7)'\n[final_answer(5) for _ in range(3)]\nprint('after')",
-         "for i in range(9):\n  try:\n    try:\n      final_answer(5)\n    finally:\n      x = 1\n "
-         " "
-         "except ValueError: pass\n  print('after')",
+         R"(for i in range(9):
+  try:
+    try:
+      final_answer(5)
+    finally:
+      x = 1
+  except ValueError: pass
+  print('after'))",
        }) {
     INFO(code);
     auto o = fx.run(*s, code);
@@ -305,8 +310,9 @@ TEST_CASE("a thread that waits for a tool when its snippet ends is told so", "[j
     fx.run(*s, "import threading\nsaid = []\ndef w():\n  try: never()\n  except RuntimeError as "
                "e: said.append(str(e))\nt = threading.Thread(target=w)\nt.start()\necho()");
   CHECK(tagged(o) == "\"back\"");
-  CHECK(tagged(fx.run(*s, "t.join()\n[echo(), said]"))
-        == R"(["back",["the snippet ended before the tool answered"]])");
+  auto next = fx.run(*s, "t.join()\n[echo(), said]");
+  INFO(describe(next));
+  CHECK(tagged(next) == R"(["back",["the snippet ended before the tool answered"]])");
 }
 
 TEST_CASE("a thread that reads the next request, too, learns that its snippet has ended",

@@ -227,7 +227,7 @@ TEST_CASE("a missing folder or file is named", "[journal]") {
   fs::create_directory(dir / "folder");
   CHECK(journal::open(dir / "folder").error().code == errc::denied);
   CHECK(journal::open_readonly(dir / "folder").error().code == errc::denied);
-  std::ofstream{dir / "empty.db"};
+  std::ofstream{dir / "empty.db"}.close();
   CHECK(journal::open_readonly(dir / "empty.db").error().code == errc::corrupt);
   CHECK(journal::open(dir / "empty.db"));
 }
@@ -265,8 +265,9 @@ TEST_CASE("a damaged page is reported as corrupt, not as something else", "[jour
     REQUIRE((*j)->append(many));
   }
   std::fstream file{dir / "out.db", std::ios::in | std::ios::out | std::ios::binary};
-  file.seekp(4096 * 2);
-  file << std::string(static_cast<std::size_t>(fs::file_size(dir / "out.db")) - 4096 * 2, '\xAB');
+  constexpr std::size_t two_pages = 8'192;
+  file.seekp(two_pages);
+  file << std::string(static_cast<std::size_t>(fs::file_size(dir / "out.db")) - two_pages, '\xAB');
   file.close();
   auto j = journal::open_readonly(dir / "out.db");
   REQUIRE(j);

@@ -248,7 +248,7 @@ TEST_CASE("a connection that is not taken up ends with the time for one", "[http
   std::vector<int> fillers;
   for (int i = 0; i < 4; ++i) {
     fillers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    ::connect(fillers.back(), generic, size);
+    static_cast<void>(::connect(fillers.back(), generic, size));
   }
   reactor io;
   http_client client{io, {.connect_timeout = 40ms}};

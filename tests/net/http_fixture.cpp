@@ -122,13 +122,17 @@ void raw_server::peer::half_close() {
 }
 
 std::size_t raw_server::peer::drain() {
-  std::size_t total = 0;
+  return read_to_end().size();
+}
+
+std::string raw_server::peer::read_to_end() {
+  std::string got;
   std::array<char, 65536> buffer;
   while (true) {
     auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (n <= 0)
-      return total;
-    total += static_cast<std::size_t>(n);
+      return got;
+    got.append(buffer.data(), static_cast<std::size_t>(n));
   }
 }
 

@@ -114,6 +114,8 @@ public:
     void half_close();
     /// Reads until the client closes; returns the number of bytes that came.
     std::size_t drain();
+    /// The same, and returns what came.
+    std::string read_to_end();
 
   private:
     friend class raw_server;

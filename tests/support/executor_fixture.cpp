@@ -1,7 +1,10 @@
 #include "tests/support/executor_fixture.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+
+#include <unistd.h>
 
 namespace troupe::test {
 namespace {
@@ -25,6 +28,19 @@ std::set<int> children_of_all_threads() {
   return pids;
 }
 
+std::size_t count_own_groups() {
+  namespace fs = std::filesystem;
+  auto name = "troupe." + std::to_string(::getpid()) + ".";
+  std::size_t n = 0;
+  std::error_code ec;
+  fs::recursive_directory_iterator it{"/sys/fs/cgroup",
+                                      fs::directory_options::skip_permission_denied, ec};
+  for (; !ec && it != fs::recursive_directory_iterator{}; it.increment(ec))
+    if (it->path().filename().string().starts_with(name))
+      ++n;
+  return n;
+}
+
 /// Calls `ask` with a callback, and waits for what comes to it.
 template <class T, class Ask>
 T blocking(const char* what, Ask ask) {
@@ -46,7 +62,16 @@ footprint take_footprint() {
     ++f.descriptors;
   f.children = children_of_all_threads();
   f.mounts = count_lines("/proc/self/mountinfo");
+  f.groups = count_own_groups();
   return f;
+}
+
+bool is_first_process(int pid) {
+  std::ifstream status{"/proc/" + std::to_string(pid) + "/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return std::ranges::count(line, '\t') > 1;
+  return false;
 }
 
 executor_fixture::executor_fixture(const make_fn& make) : before_{take_footprint()} {
@@ -59,9 +84,12 @@ executor_fixture::~executor_fixture() {
   CHECK(left.children == before_.children);
   CHECK(left.descriptors == before_.descriptors);
   CHECK(left.mounts == before_.mounts);
+  CHECK(left.groups == before_.groups);
 }
 
 result<std::shared_ptr<sandbox>> executor_fixture::try_open(sandbox_spec spec) {
+  spec.checkpoints = checkpoints;
+  spec.limits.restore_timeout = patience;  // a busy machine must not decide
   return blocking<result<std::shared_ptr<sandbox>>>("open", [&](auto done) {
     backend->open(std::move(spec), std::move(done));
     return result<void>{};

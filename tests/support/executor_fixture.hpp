@@ -17,21 +17,26 @@
 
 namespace troupe::test {
 
-/// Descriptors and processes of this process, to compare before and after.
+/// What this process has of the machine, to compare before and after.
 struct footprint {
   std::size_t descriptors = 0;
   std::set<int> children;
   std::size_t mounts = 0;
+  std::size_t groups = 0;  ///< control groups that bear its pid
 
   bool operator==(const footprint&) const = default;
 };
 
 [[nodiscard]] footprint take_footprint();
 
+/// True when our child `pid` is some jail's first process: it has a number in there too.
+[[nodiscard]] bool is_first_process(int pid);
+
+inline constexpr std::chrono::seconds patience{40};
+
 /// Waits for what an executor promises. Throws when nothing comes.
 template <class T>
 T wait_for(std::future<T>& f, const char* what) {
-  constexpr std::chrono::seconds patience{40};
   if (f.wait_for(patience) != std::future_status::ready)
     throw std::runtime_error{std::string{"nothing came of "} + what};
   return f.get();
@@ -70,6 +75,7 @@ public:
 
   reactor io;
   std::unique_ptr<executor> backend;
+  bool checkpoints = false;  ///< of the sandboxes that `open` makes: without, a kill is the end
 
 private:
   footprint before_;

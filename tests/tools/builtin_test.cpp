@@ -9,7 +9,8 @@ namespace {
 
 tool_set with(tool t) {
   tool_set tools;
-  REQUIRE(tools.add(std::move(t)));
+  auto added = tools.add(std::move(t));
+  REQUIRE(added);
   return tools;
 }
 

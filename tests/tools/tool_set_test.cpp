@@ -19,7 +19,8 @@ tool echo(std::string name, std::string_view parameters = "{}") {
 
 tool_set with(tool t) {
   tool_set tools;
-  REQUIRE(tools.add(std::move(t)));
+  auto added = tools.add(std::move(t));
+  REQUIRE(added);
   return tools;
 }
 

@@ -1,0 +1,166 @@
+#define PY_SSIZE_T_CLEAN
+#include "executors/jail/checkpoint.hpp"
+
+#include <Python.h>  // first, as CPython asks
+
+#include <charconv>
+#include <cstring>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+namespace troupe::jail {
+namespace {
+
+// --- the worker's side
+// -----------------------------------------------------------------------------
+
+/// Waits for init to say that the worker is dead, with the channel to go on with. Ends the process
+/// when init has gone. Runs without the interpreter: nothing of it may be touched, so that no page
+/// is copied in vain.
+int wait_as_checkpoint() {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  ssize_t size = -1;
+  do
+    size = ::recvmsg(saved_fd, &message, MSG_CMSG_CLOEXEC);
+  while (size < 0 && errno == EINTR);
+  auto* header = CMSG_FIRSTHDR(&message);
+  if (size != 1 || header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int)))
+    ::_exit(0);
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return fd;
+}
+
+/// save(data_fd) -> int: in the worker the checkpoint's pid; 0 in a checkpoint that has become the
+/// worker, with `data_fd` on its new channel. Raises OSError: no checkpoint was made.
+PyObject* save(PyObject*, PyObject* args) {
+  int data_fd = -1;
+  if (PyArg_ParseTuple(args, "i", &data_fd) == 0)
+    return nullptr;
+  PyOS_BeforeFork();
+  auto pid = ::fork();
+  if (pid == 0) {
+    auto fresh = wait_as_checkpoint();
+    ::dup3(fresh, data_fd, O_CLOEXEC);
+    ::close(fresh);
+    PyOS_AfterFork_Child();
+    return PyLong_FromLong(0);
+  }
+  auto number = errno;
+  PyOS_AfterFork_Parent();
+  if (pid > 0) {
+    saved_note note{pid};
+    if (::send(saved_fd, &note, sizeof note, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof note)
+      return PyLong_FromLong(pid);
+    number = errno;  // the code has closed the socket: nobody could wake the checkpoint
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  errno = number;
+  return PyErr_SetFromErrno(PyExc_OSError);
+}
+
+/// drop(pid): the checkpoint is not needed any more.
+PyObject* drop(PyObject*, PyObject* args) {
+  int pid = -1;
+  if (PyArg_ParseTuple(args, "i", &pid) == 0)
+    return nullptr;
+  if (pid > 0) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {{"save", save, METH_VARARGS, nullptr},
+                         {"drop", drop, METH_VARARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module_def = {
+  PyModuleDef_HEAD_INIT, "_troupe", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+PyObject* make_module() {
+  return PyModule_Create(&module_def);
+}
+
+// --- init's side
+// -----------------------------------------------------------------------------------
+
+struct directory {
+  explicit directory(int fd) : entries{::fdopendir(::openat(fd, ".", O_RDONLY | O_CLOEXEC))} {}
+  ~directory() {
+    if (entries != nullptr)
+      ::closedir(entries);
+  }
+  directory(const directory&) = delete;
+  directory& operator=(const directory&) = delete;
+
+  DIR* entries;
+};
+
+/// Kills all but init and `kept`; the number of others found, the dead that nobody reaped included.
+int kill_all_but(int process_list, pid_t kept) {
+  directory list{process_list};
+  if (list.entries == nullptr)
+    return -1;
+  int others = 0;
+  while (auto* entry = ::readdir(list.entries)) {
+    std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (parsed.ptr != name.data() + name.size() || pid == 1 || pid == kept)
+      continue;
+    ::kill(pid, SIGKILL);
+    ++others;
+  }
+  return others;
+}
+
+}  // namespace
+
+void add_checkpoint_module() {
+  must(PyImport_AppendInittab("_troupe", make_module) == 0, "add a Python module");
+}
+
+unique_fd open_process_list() {
+  unique_fd context{static_cast<int>(::syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC))};
+  if (!context
+      || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "subset", "pid", 0) != 0
+      || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    return {};
+  return unique_fd{static_cast<int>(
+    ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
+              MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC))};
+}
+
+bool end_all_but(int process_list, pid_t kept) {
+  constexpr int rounds = 4'000;
+  for (int i = 0; i < rounds; ++i) {
+    ::kill(-1, SIGSTOP);  // all at one moment: a stopped process forks no other
+    auto others = kill_all_but(process_list, kept);
+    for (pid_t pid; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;)
+      if (pid == kept)
+        return false;
+    if (others == 0)
+      return ::kill(kept, SIGCONT) == 0;
+    timespec pause{0, 500'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+}  // namespace troupe::jail

@@ -1,0 +1,29 @@
+#pragma once
+// Checkpoints of a worker: a fork of it that waits, frozen, in case the snippet to come kills the
+// worker. The worker's side is a Python module; init's side finds out who is to live on.
+
+#include "executors/jail/sys.hpp"
+
+#include <sys/types.h>
+
+namespace troupe::jail {
+
+/// Descriptor of the worker's end of the socket between init and the checkpoints.
+inline constexpr int saved_fd = 4;
+
+/// The worker to init: `pid` is the checkpoint; a message.
+struct saved_note {
+  pid_t pid = 0;
+};
+
+/// Makes `import _troupe` work: save() and drop(pid). Before Python starts.
+void add_checkpoint_module();
+
+/// A view of the pid namespace's processes that hides none. Empty where the kernel refuses one.
+[[nodiscard]] unique_fd open_process_list();
+
+/// Ends all processes of the pid namespace but the caller, its first, and `kept`. False when some
+/// still live after 2 s, or `kept` does not.
+bool end_all_but(int process_list, pid_t kept);
+
+}  // namespace troupe::jail

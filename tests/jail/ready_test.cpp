@@ -1,0 +1,78 @@
+#include "tests/jail/jail_fixture.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+jail_options with_ready(std::size_t n) {
+  jail_options options;
+  options.ready = n;
+  return options;
+}
+
+/// Until the jail has `n` children beside its zygote, or patience ends.
+bool wait_for_children(std::size_t n) {
+  for (int i = 0; i < 2'000; ++i) {
+    if (take_footprint().children.size() == n + 1)
+      return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("sandboxes are made ahead, used, and made again", "[jail][ready]") {
+  jail_fixture fx{with_ready(3)};
+  auto first = fx.open();
+  REQUIRE(wait_for_children(1 + 3));
+  sandbox_spec spec;
+  spec.tools = {make_tool("echo", {"x"})};
+  spec.files = {{"data.txt", "hello"}};
+  auto second = fx.open_with({{"echo", [](const json& a) { return a.at("x"); }}}, spec);
+  CHECK(tagged(fx.run(*second, "echo(open('data.txt').read())")) == "\"hello\"");
+  CHECK(wait_for_children(2 + 3));
+  CHECK(fx.jail->stats().live == 2);
+  CHECK(fx.close(*first).clean());
+  CHECK(fx.close(*second).clean());
+}
+
+TEST_CASE("a sandbox made ahead has nothing of the one before", "[jail][ready]") {
+  jail_fixture fx{with_ready(2)};
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, "x = 1\nopen('f', 'w').write('secret')")) == "ok");
+  REQUIRE(wait_for_children(1 + 2));
+  auto t = fx.open();
+  CHECK(describe(fx.run(*t, "x")) == "raised NameError: name 'x' is not defined");
+  CHECK(tagged(fx.run(*t, "import os\nos.listdir('/work')")) == "[]");
+}
+
+TEST_CASE("one made ahead that does not fit or has died is not used", "[jail][ready]") {
+  jail_fixture fx{with_ready(2)};
+  auto s = fx.open();
+  REQUIRE(wait_for_children(1 + 2));
+  sandbox_spec spec;
+  spec.limits.processes = 10;
+  auto t = fx.open(spec);
+  CHECK(tagged(fx.run(*t, "import resource\nresource.getrlimit(resource.RLIMIT_NPROC)[0]"))
+        == "10");
+  REQUIRE(wait_for_children(2 + 2));
+  std::vector<int> killed;
+  for (auto pid : take_footprint().children)
+    if (is_first_process(pid))
+      killed.push_back(pid);
+  for (auto pid : killed)
+    ::kill(pid, SIGKILL);
+  // One that dies in the very moment of its opening is another case.
+  for (auto pid : killed)
+    for (int i = 0; i < 2'000 && is_first_process(pid); ++i)
+      std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 5; ++i)
+    CHECK(tagged(fx.run(*fx.open(spec), "1 + 1")) == "2");
+}
