@@ -4,7 +4,7 @@
 #include "executors/jail/checkpoint.hpp"
 #include "executors/jail/limits.hpp"
 #include "executors/jail/python.hpp"
-#include "executors/jail/root.hpp"
+#include "executors/jail/sandbox_mounts.hpp"
 
 #include <cstdlib>
 #include <cstring>

@@ -65,7 +65,10 @@ void jail_core::start() {
     oom_.assign(unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
     watch_oom();
   }
-  zygote = std::make_shared<zygote_client>(io, zygote_path_, preload_,
+  std::vector<std::string> arguments;
+  for (const auto& module : preload_)
+    arguments.push_back("import=" + module);
+  zygote = std::make_shared<zygote_client>(io, zygote_path_, std::move(arguments),
                                            [weak = weak_from_this()](const zygote_hello& hello) {
                                              if (auto self = weak.lock()) {
                                                std::lock_guard lock{self->mutex_};

@@ -26,9 +26,9 @@ micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
 
-/// The kernel's counters cost a tenth of a short snippet's time. Such a one states its own CPU
-/// time, which is held to its wall time, and the next longer one, or the end, is charged the rest;
-/// its peak of memory is that since the last longer one.
+/// Reading the kernel's counters takes a third of a short snippet's time. Such a one states its own
+/// CPU time, which is held to its wall time, and the next longer one, or the end, is charged the
+/// rest; its memory is what was in use when the last longer one had ended.
 constexpr micros worth_counting{2'000};
 
 /// How long going back may take where nobody waits for a deadline.
@@ -454,7 +454,9 @@ void jail_session::account(sandbox_usage& usage) {
     count_by_group(usage);
   } else if (group_) {
     group_cpu_charged_ += usage.cpu;
-    usage.max_rss_bytes = group_->peak_memory_bytes();
+    if (memory_at_rest_ == 0)
+      memory_at_rest_ = group_->peak_memory_bytes();
+    usage.max_rss_bytes = memory_at_rest_;
   }
 }
 
@@ -465,6 +467,7 @@ void jail_session::count_by_group(sandbox_usage& usage) {
   usage.cpu = std::max(micros{0}, total - std::exchange(group_cpu_charged_, total));
   usage.max_rss_bytes = group_->peak_memory_bytes();
   group_->reset_peak();
+  memory_at_rest_ = group_->peak_memory_bytes();
 }
 
 void jail_session::on_dead() {

@@ -114,6 +114,7 @@ private:
   channel exit_;  ///< pidfd
   std::unique_ptr<cgroup> group_;
   micros group_cpu_charged_{0};
+  std::uint64_t memory_at_rest_ = 0;  ///< when the last snippet that was counted had ended
 
   std::optional<verdict> verdict_;
   std::optional<verdict> going_back_;  ///< asked init to restore the checkpoint, for this reason

@@ -13,6 +13,9 @@ inline constexpr int zygote_fd = 3;
 /// Descriptor of the zygote's birth record.
 inline constexpr int birth_fd = 4;
 
+/// Descriptor of the zygote's Python module, which is outside the root that Python starts in.
+inline constexpr int module_fd = 5;
+
 /// One page that the runtime and the zygote share. The kernel writes `pid` in the course of the
 /// clone, so that no zygote dies too early for the runtime to know which child it left behind.
 struct birth_record {
