@@ -40,6 +40,7 @@ public:
       [this](const output_seen& x) {
         publish("output", json{{"text", x.bytes}});
       },
+      [this](const connection_seen& x) { on_connection(x.record); },
     };
   }
 
@@ -243,6 +244,21 @@ private:
     apply(snippet_done{std::move(o)});
   }
 
+  void on_connection(const egress_record& r) {
+    auto keep = keeper();
+    keep.add("connection", [&] {
+      return json{{"host", r.host},
+                  {"port", r.port},
+                  {"address", r.address},
+                  {"verdict", to_string(r.verdict)},
+                  {"reason", r.reason},
+                  {"bytes_up", r.bytes_up},
+                  {"bytes_down", r.bytes_down},
+                  {"seconds", static_cast<double>(r.duration.count()) / 1e6}};
+    });
+    commit(std::move(keep.entry), [] {});
+  }
+
   // --- tools called from code
   // ---------------------------------------------------------------------
 
@@ -303,8 +319,20 @@ private:
       glue::post(box, stop{});
   }
 
+  /// With a network the sandbox is closed first: then all its connections have been told.
   void end(finish how) {
-    close_box();
+    if (!box_ || !context_->sandbox.network) {
+      close_box();
+      report(std::move(how));
+      return;
+    }
+    auto shared = std::make_shared<finish>(std::move(how));
+    self_->request(std::exchange(box_, nullptr), caf::infinite, sandbox_close{})
+      .then([this, shared](const sandbox_closed&) { report(std::move(*shared)); },
+            [this, shared](const caf::error&) { report(std::move(*shared)); });
+  }
+
+  void report(finish how) {
     run_finished done;
     done.run = run_.run;
     done.end = std::move(how);

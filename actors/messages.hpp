@@ -153,6 +153,11 @@ struct output_seen {
   std::string bytes;
 };
 
+/// To the owner: code inside has connected somewhere, or was refused.
+struct connection_seen {
+  egress_record record;
+};
+
 /// Ends a sandbox. Reply: sandbox_closed.
 struct sandbox_close {};
 struct sandbox_closed {
@@ -261,6 +266,7 @@ TROUPE_LOCAL_MESSAGE(snippet_run)
 TROUPE_LOCAL_MESSAGE(snippet_answer)
 TROUPE_LOCAL_MESSAGE(tool_wanted)
 TROUPE_LOCAL_MESSAGE(output_seen)
+TROUPE_LOCAL_MESSAGE(connection_seen)
 TROUPE_LOCAL_MESSAGE(sandbox_close)
 TROUPE_LOCAL_MESSAGE(sandbox_closed)
 TROUPE_LOCAL_MESSAGE(sandbox_opened)
@@ -304,6 +310,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::snippet_run))
 CAF_ADD_TYPE_ID(troupe, (troupe::snippet_answer))
 CAF_ADD_TYPE_ID(troupe, (troupe::tool_wanted))
 CAF_ADD_TYPE_ID(troupe, (troupe::output_seen))
+CAF_ADD_TYPE_ID(troupe, (troupe::connection_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_close))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_closed))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_opened))
