@@ -40,6 +40,7 @@ public:
       [this](const output_seen& x) {
         publish("output", json{{"text", x.bytes}});
       },
+      [this](const model_seen& x) { show(x.pieces); },
     };
   }
 
@@ -122,7 +123,8 @@ private:
       return;
     }
     open_ask_ = request;
-    self_->request(client, caf::infinite, model_ask{std::move(request)})
+    auto viewer = watched() ? caf::actor{self_} : caf::actor{};
+    self_->request(client, caf::infinite, model_ask{std::move(request), std::move(viewer)})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -146,6 +148,19 @@ private:
       if (mine == effect_)
         ask(request, tries + 1);
     });
+  }
+
+  void show(const std::vector<model_delta>& pieces) {
+    if (!asking_)
+      return;  // of a call that was abandoned
+    for (auto& piece : pieces) {
+      if (piece.what == model_delta::kind::text)
+        publish("reply", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::reasoning)
+        publish("reasoning", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::restart)
+        publish("reply_again", json::object());
+    }
   }
 
   void on_model_answer(model_answer x) {

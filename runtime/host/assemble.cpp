@@ -89,7 +89,7 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
   if (!target->key_variable.empty())
     where.key = env(target->key_variable).value_or("");
   return [where = std::move(where)](http_client& client, timers&) {
-    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, openai_codec(), where)};
+    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, make_codec({}), where)};
   };
 }
 

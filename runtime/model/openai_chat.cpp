@@ -1,11 +1,18 @@
 // OpenAI's chat completions, as OpenAI and the servers compatible with it speak them.
-// Source  OpenAI API reference, "Create chat completion"; the deviations of Gemini, Ollama, vLLM,
-//         llama.cpp and OpenRouter that are named where they are met.
-#include "runtime/model/openai.hpp"
+// Source  OpenAI API reference, "Create chat completion"; Azure OpenAI, "v1 API" and "Chat
+//         completions - Create"; the deviations of Gemini, Ollama, vLLM, llama.cpp and OpenRouter
+//         that are named where they are met.
+#include "runtime/model/openai_chat.hpp"
 
 #include "runtime/core/text.hpp"
 #include "runtime/model/chat_text.hpp"
+#include "runtime/model/codecs.hpp"
+#include "runtime/model/reply_reader.hpp"
+#include "runtime/model/request_writer.hpp"
+#include "runtime/model/server_error.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -14,141 +21,144 @@ namespace {
 
 // -- request -------------------------------------------------------------------------------------
 
-void append_tool_calls(std::string& out, const std::vector<tool_call_message>& calls) {
-  out += ",\"tool_calls\":[";
-  for (auto& call : calls) {
-    out += &call == &calls.front() ? "{\"id\":" : ",{\"id\":";
-    append_json_string(out, call.id);
-    out += ",\"type\":\"function\",\"function\":{\"name\":";
-    append_json_string(out, call.name);
-    out += ",\"arguments\":";
-    append_json_string(out, call.arguments.empty() ? "{}" : call.arguments);
-    out += "}}";
+void append_tool_call(std::string& out, const tool_call_message& call) {
+  out += "{\"id\":";
+  append_json_string(out, call.id);
+  out += ",\"type\":\"function\",\"function\":{\"name\":";
+  append_json_string(out, call.name);
+  out += ",\"arguments\":";
+  append_json_string(out, call.arguments.empty() ? "{}" : call.arguments);
+  out += '}';
+  append_members_of(out, call.kept);
+  out += '}';
+}
+
+void append_image(std::string& out, const std::string& image) {
+  out += ",{\"type\":\"image_url\",\"image_url\":{\"url\":";
+  append_json_string(out, image);
+  out += "}}";
+}
+
+void append_content(std::string& out, const chat_message& message) {
+  // OpenAI wants null, and some servers refuse "", beside tool calls.
+  if (message.content.empty() && !message.tool_calls.empty()) {
+    out += "null";
+    return;
   }
+  if (message.images.empty()) {
+    append_json_string(out, message.content);
+    return;
+  }
+  out += "[{\"type\":\"text\",\"text\":";
+  append_json_string(out, message.content);
+  out += '}';
+  for (auto& image : message.images)
+    append_image(out, image);
   out += ']';
 }
 
-/// True for OpenAI's own models, whose newer ones refuse max_tokens. gpt-oss is served by others.
-bool wants_max_completion_tokens(std::string_view model) {
-  if (auto slash = model.rfind('/'); slash != std::string_view::npos)
-    model.remove_prefix(slash + 1);
-  if (model.starts_with("gpt-oss"))
-    return false;
-  auto is_o_series = model.size() > 1 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9';
-  return is_o_series || model.starts_with("gpt-") || model.starts_with("chatgpt-");
+void append_tool(std::string& out, const tool_spec& tool) {
+  out += "{\"type\":\"function\",\"function\":{\"name\":";
+  append_json_string(out, tool.name);
+  out += ",\"description\":";
+  append_json_string(out, tool.description);
+  out += ",\"parameters\":";
+  append_schema(out, tool.parameters);
+  out += "}}";
 }
 
-/// Writes `"name":value` members; a member of extra_body takes the place of ours.
-class member_writer {
-public:
-  member_writer(std::string& out, const json& extra) : out_{out}, extra_{extra} {}
-
-  bool begin(std::string_view name) {
-    if (extra_.is_object() && extra_.contains(name))
-      return false;
-    write_name(name);
-    return true;
-  }
-
-  void extras() {
-    if (!extra_.is_object())
-      return;
-    for (auto& [name, value] : extra_.items())
-      if (name != "messages" && name != "stream" && !value.is_null()) {
-        write_name(name);
-        out_ += dump_json(value);
-      }
-  }
-
-private:
-  void write_name(std::string_view name) {
-    out_ += first_ ? '{' : ',';
-    first_ = false;
-    append_json_string(out_, name);
-    out_ += ':';
-  }
-
-  std::string& out_;
-  const json& extra_;
-  bool first_ = true;
-};
-
-void append_tools(std::string& out, const std::vector<tool_spec>& tools) {
-  out += '[';
-  for (auto& tool : tools) {
-    out += &tool == &tools.front() ? "" : ",";
+void append_choice(std::string& out, const tool_choice& choice) {
+  switch (choice.how) {
+  case tool_choice::mode::automatic:
+    out += "\"auto\"";
+    return;
+  case tool_choice::mode::none:
+    out += "\"none\"";
+    return;
+  case tool_choice::mode::required:
+    out += "\"required\"";
+    return;
+  case tool_choice::mode::named:
     out += "{\"type\":\"function\",\"function\":{\"name\":";
-    append_json_string(out, tool.name);
-    out += ",\"description\":";
-    append_json_string(out, tool.description);
-    out += ",\"parameters\":";
-    out += tool.parameters.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    append_json_string(out, choice.name);
     out += "}}";
   }
-  out += ']';
 }
 
-void append_strings(std::string& out, const std::vector<std::string>& strings) {
-  out += '[';
-  for (auto& s : strings) {
-    out += &s == &strings.front() ? "" : ",";
-    append_json_string(out, s);
-  }
-  out += ']';
+void append_output(std::string& out, const output_schema& output) {
+  out += "{\"type\":\"json_schema\",\"json_schema\":{\"name\":";
+  append_json_string(out, output.name);
+  out += output.strict ? ",\"strict\":true,\"schema\":" : ",\"schema\":";
+  append_schema(out, output.schema);
+  out += "}}";
+}
+
+void append_tool_members(std::string& out, member_writer& members, const model_settings& settings) {
+  if (settings.tools.empty())
+    return;
+  if (members.begin("tools"))
+    append_array(out, settings.tools, append_tool);
+  if (settings.choice != tool_choice{} && members.begin("tool_choice"))
+    append_choice(out, settings.choice);
+  if (settings.parallel_tool_calls && members.begin("parallel_tool_calls"))
+    out += *settings.parallel_tool_calls ? "true" : "false";
+}
+
+void append_sampling(std::string& out, member_writer& members, const model_settings& settings,
+                     bool own_names) {
+  if (settings.temperature && members.begin("temperature"))
+    out += dump_json(*settings.temperature);
+  if (settings.max_output_tokens
+      && members.begin(own_names ? "max_completion_tokens" : "max_tokens"))
+    out += std::to_string(*settings.max_output_tokens);
+  if (settings.seed && members.begin("seed"))
+    out += std::to_string(*settings.seed);
+  if (!settings.reasoning_effort.empty() && members.begin("reasoning_effort"))
+    append_json_string(out, settings.reasoning_effort);
+  if (!settings.stop.empty() && !refuses_stop(settings.model) && members.begin("stop"))
+    append_strings(out, settings.stop);
+}
+
+std::string_view without_vendor(std::string_view model) {
+  auto slash = model.rfind('/');
+  return slash == std::string_view::npos ? model : model.substr(slash + 1);
+}
+
+bool is_o_series(std::string_view model) {
+  return model.size() > 1 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9';
 }
 
 // -- reply ---------------------------------------------------------------------------------------
 
-tl::unexpected<model_failure> bad_reply(std::string detail) {
-  model_failure failure;
-  failure.kind = failure_class::bad_reply;
-  failure.detail = std::move(detail);
-  return tl::unexpected<model_failure>(std::move(failure));
+/// The members of `object` that are not in `known`, as text; "" when there are none.
+template <std::size_t N>
+std::string unknown_members(const json& object, const std::array<std::string_view, N>& known) {
+  auto kept = json::object();
+  for (auto& [name, value] : object.items())
+    if (!value.is_null() && std::find(known.begin(), known.end(), name) == known.end())
+      kept[name] = value;
+  return kept.empty() ? std::string{} : dump_json(kept);
 }
 
-const json& member(const json& object, std::string_view name) {
-  static const json none;
-  if (!object.is_object())
-    return none;
-  auto it = object.find(name);
-  return it == object.end() ? none : *it;
+/// Gemini signs its calls in extra_content, and refuses the next turn without it.
+std::string kept_of_call(const json& call) {
+  constexpr std::array<std::string_view, 4> known = {"id", "type", "function", "index"};
+  return unknown_members(call, known);
 }
 
-std::string why_not_json(std::string_view body, const error& e) {
-  auto start = trim(body);
-  auto shown = ": " + one_line(body, 160);
-  if (start.empty())
-    return "the reply has no body";
-  if (start.front() == '<')
-    return "the reply is a web page, not JSON (check the base URL)" + shown;
-  if (start.starts_with("data:"))
-    return "the reply is a stream of events, which was not asked for" + shown;
-  auto ends_within = [&](std::string_view what) {
-    return e.detail.find(what) != std::string::npos;
-  };
-  if (start.front() == '{'
-      && (ends_within("unexpected end of input") || ends_within("missing closing quote")))
-    return "the reply is cut short after " + std::to_string(body.size()) + " bytes" + shown;
-  return "the reply is not JSON (" + one_line(e.detail, 120) + ")" + shown;
-}
-
-/// A string, an array of parts ({"type":"text","text":...} or strings), or nothing.
-std::string text_of(const json& content) {
-  if (content.is_string())
-    return content.get<std::string>();
-  std::string out;
-  if (content.is_array())
-    for (auto& part : content)
-      out += part.is_string() ? part.get<std::string>() : string_or(part, "text");
-  return out;
-}
-
-std::string arguments_of(const json& arguments) {
-  if (arguments.is_string() && !arguments.get_ref<const std::string&>().empty())
-    return arguments.get<std::string>();
-  if (arguments.is_object())
-    return dump_json(arguments);
-  return "{}";
+/// Reasoning goes back in a turn with tool calls, where DeepSeek, Kimi and vLLM's interleaved
+/// thinking ask for it; behind a plain text some servers refuse it. Other members that we do not
+/// know (OpenRouter's reasoning_details) always go back.
+std::string kept_of_message(const json& message, bool has_calls) {
+  constexpr std::array<std::string_view, 9> known = {
+    "role",        "content", "refusal",           "tool_calls", "function_call",
+    "annotations", "audio",   "reasoning_content", "reasoning"};
+  constexpr auto without_reasoning = known.size() - 2;
+  if (!has_calls)
+    return unknown_members(message, known);
+  std::array<std::string_view, without_reasoning> less{};
+  std::copy_n(known.begin(), without_reasoning, less.begin());
+  return unknown_members(message, less);
 }
 
 /// Adds the message's calls. Returns what is wrong, or "".
@@ -159,24 +169,14 @@ std::string read_tool_calls(const json& calls, std::vector<tool_call_message>& o
     return "message.tool_calls is not an array";
   for (auto& call : calls) {
     auto& function = member(call, "function");
-    tool_call_message read{string_or(call, "id"), string_or(function, "name"),
-                           arguments_of(member(function, "arguments"))};
+    tool_call_message read{call_id_or_position(string_or(call, "id"), out.size()),
+                           string_or(function, "name"),
+                           arguments_text(member(function, "arguments")), kept_of_call(call)};
     if (read.name.empty())
       return "tool call " + std::to_string(out.size()) + " names no function";
-    if (read.id.empty())
-      read.id = "call_" + std::to_string(out.size());
     out.push_back(std::move(read));
   }
   return {};
-}
-
-/// A count that no reply can have is a server's mistake, and would spoil every sum.
-std::uint64_t count_of(const json& number) {
-  constexpr double most_believed = 1e9;
-  if (!number.is_number())
-    return 0;
-  auto x = number.get<double>();
-  return x > 0 && x <= most_believed ? static_cast<std::uint64_t>(x) : 0;
 }
 
 token_usage usage_of(const json& usage) {
@@ -187,21 +187,7 @@ token_usage usage_of(const json& usage) {
             count_of(member(member(usage, "completion_tokens_details"), "reasoning_tokens"))};
 }
 
-/// An error inside a 200, as OpenRouter and some gateways send it.
-tl::unexpected<model_failure> error_inside(const json& holder) {
-  auto e = read_error(holder);
-  model_failure failure;
-  failure.kind =
-    e.status >= 400 || !e.code.empty() ? class_of(e.status, e) : failure_class::unknown;
-  if (failure.kind == failure_class::unknown)
-    failure.kind = failure_class::bad_reply;
-  failure.detail = "the server answered 200 with an error: " + one_line(e.message, 300);
-  if (!e.code.empty())
-    failure.detail += " (" + one_line(e.code, 60) + ")";
-  return tl::unexpected<model_failure>(std::move(failure));
-}
-
-tl::expected<model_reply, model_failure> read_choice(const json& choice, const json& body) {
+model_outcome read_choice(const json& choice, const json& body) {
   auto& message = member(choice, "message");
   if (!message.is_object())
     return bad_reply("choices[0] has no message: " + one_line(dump_json(choice), 160));
@@ -209,8 +195,10 @@ tl::expected<model_reply, model_failure> read_choice(const json& choice, const j
   reply.text = text_of(member(message, "content"));
   if (reply.text.empty())
     reply.text = string_or(message, "refusal");
+  reply.reasoning = string_or(message, "reasoning_content", string_or(message, "reasoning"));
   if (auto wrong = read_tool_calls(member(message, "tool_calls"), reply.tool_calls); !wrong.empty())
     return bad_reply(wrong + ": " + one_line(dump_json(message), 160));
+  reply.kept = kept_of_message(message, !reply.tool_calls.empty());
   reply.finish_reason = string_or(choice, "finish_reason");
   reply.model = string_or(body, "model");
   reply.usage = usage_of(member(body, "usage"));
@@ -219,8 +207,21 @@ tl::expected<model_reply, model_failure> read_choice(const json& choice, const j
 
 }  // namespace
 
-void encode_message(std::string& out, const chat_message& message) {
-  out += "{\"role\":\"";
+bool is_own_model(std::string_view model) {
+  model = without_vendor(model);
+  if (model.starts_with("gpt-oss"))
+    return false;
+  return is_o_series(model) || model.starts_with("gpt-") || model.starts_with("chatgpt-");
+}
+
+bool refuses_stop(std::string_view model) {
+  model = without_vendor(model);
+  return is_o_series(model)
+         || (model.starts_with("gpt-5") && model.find("chat") == std::string_view::npos);
+}
+
+encoder_state encode_message(std::string& out, const chat_message& message, encoder_state before) {
+  out += before == 0 ? "{\"role\":\"" : ",{\"role\":\"";
   out += to_string(message.from);
   out += '"';
   if (message.from == role::tool) {
@@ -228,52 +229,45 @@ void encode_message(std::string& out, const chat_message& message) {
     append_json_string(out, message.tool_call_id);
   }
   out += ",\"content\":";
-  // OpenAI wants null, and some servers refuse "", beside tool calls.
-  if (message.content.empty() && !message.tool_calls.empty())
-    out += "null";
-  else
-    append_json_string(out, message.content);
-  if (!message.tool_calls.empty())
-    append_tool_calls(out, message.tool_calls);
+  append_content(out, message);
+  if (!message.tool_calls.empty()) {
+    out += ",\"tool_calls\":";
+    append_array(out, message.tool_calls, append_tool_call);
+  }
+  append_members_of(out, message.kept);
   out += '}';
+  return 1;
 }
 
-std::string encode_head(const model_settings& settings) {
+std::string encode_head(const model_settings& settings, const codec_options& options,
+                        delivery how) {
   std::string out;
-  member_writer members{out, settings.extra_body};
+  member_writer members{out, settings.extra_body, {"messages", "stream"}};
   if (members.begin("model"))
     append_json_string(out, settings.model);
-  if (settings.temperature && members.begin("temperature"))
-    out += dump_json(*settings.temperature);
-  auto max_tokens =
-    wants_max_completion_tokens(settings.model) ? "max_completion_tokens" : "max_tokens";
-  if (settings.max_output_tokens && members.begin(max_tokens))
-    out += std::to_string(*settings.max_output_tokens);
-  if (settings.seed && members.begin("seed"))
-    out += std::to_string(*settings.seed);
-  if (!settings.stop.empty() && members.begin("stop"))
-    append_strings(out, settings.stop);
-  if (!settings.tools.empty() && members.begin("tools"))
-    append_tools(out, settings.tools);
+  append_sampling(out, members, settings, options.azure || is_own_model(settings.model));
+  append_tool_members(out, members, settings);
+  if (settings.output && members.begin("response_format"))
+    append_output(out, *settings.output);
+  if (how == delivery::streamed) {
+    members.name("stream");
+    out += "true";
+    if (members.begin("stream_options"))
+      out += "{\"include_usage\":true}";
+  }
   members.extras();
-  out += out.empty() ? "{\"messages\":[" : ",\"messages\":[";
+  members.name("messages");
+  out += '[';
   return out;
 }
 
-tl::expected<model_reply, model_failure> decode(std::string_view body) {
-  auto parsed = parse_json(body, {.max_bytes = 64u << 20, .max_depth = 64});
-  if (!parsed)
-    return bad_reply(why_not_json(body, parsed.error()));
-  if (!parsed->is_object())
-    return bad_reply("the reply is not a JSON object: " + one_line(body, 160));
-  if (!member(*parsed, "error").is_null())
-    return error_inside(*parsed);
-  auto& choices = member(*parsed, "choices");
+model_outcome read_reply(const json& body) {
+  auto& choices = member(body, "choices");
   if (!choices.is_array() || choices.empty())
-    return bad_reply("the reply has no choices: " + one_line(body, 160));
-  if (!member(choices[0], "error").is_null())
-    return error_inside(choices[0]);
-  return read_choice(choices[0], *parsed);
+    return bad_reply("the reply has no choices: " + one_line(dump_json(body), 160));
+  if (is_error(choices[0]))
+    return tl::unexpected(failure_inside(choices[0], "the server answered 200 with an error"));
+  return read_choice(choices[0], body);
 }
 
 }  // namespace troupe::openai
@@ -283,37 +277,48 @@ namespace {
 
 class openai_chat_codec final : public codec {
 public:
+  explicit openai_chat_codec(codec_options options) : options_{std::move(options)} {}
+
   [[nodiscard]] message_encoder encoder() const override { return openai::encode_message; }
 
-  [[nodiscard]] std::string_view path() const override { return "/chat/completions"; }
-
-  [[nodiscard]] encoded_request encode(const model_request& request) const override {
-    return {openai::encode_head(*request.settings), request.messages, "]}"};
+  [[nodiscard]] encoded_request encode(const model_request& request, delivery how) const override {
+    return {target_of(request.settings->model),
+            openai::encode_head(*request.settings, options_, how), request.messages, "]}"};
   }
 
-  [[nodiscard]] header_list authorize(std::string_view key) const override {
-    key = trim(key);  // keys read from files end in a newline
-    if (key.empty())
-      return {};
-    return {{"authorization", "Bearer " + std::string{key}}};
+  [[nodiscard]] header_list headers(std::string_view key) const override {
+    return openai_key(key, options_.azure);
   }
 
-  [[nodiscard]] tl::expected<model_reply, model_failure>
-  decode(std::string_view body) const override {
-    return openai::decode(body);
+  [[nodiscard]] model_outcome decode(std::string_view body) const override {
+    auto read = read_body(body);
+    return read ? openai::read_reply(*read) : model_outcome{tl::unexpected(read.error())};
   }
 
-  [[nodiscard]] model_failure classify(unsigned status, const header_list& headers,
-                                       std::string_view body) const override {
-    return openai::classify(status, headers, body);
+  [[nodiscard]] std::unique_ptr<reply_assembler> assembler() const override {
+    return openai::make_chat_assembler();
   }
+
+private:
+  [[nodiscard]] std::string target_of(std::string_view model) const {
+    if (!options_.azure || options_.version.empty())
+      return "/chat/completions";
+    return "/openai/deployments/" + percent_encoded(model)
+           + "/chat/completions?api-version=" + percent_encoded(options_.version);
+  }
+
+  codec_options options_;
 };
 
 }  // namespace
 
 const codec& openai_codec() {
-  static const openai_chat_codec instance;
+  static const openai_chat_codec instance{{}};
   return instance;
+}
+
+std::shared_ptr<const codec> make_chat_codec(const codec_options& options) {
+  return std::make_shared<openai_chat_codec>(options);
 }
 
 }  // namespace troupe

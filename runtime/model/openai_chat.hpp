@@ -1,36 +1,31 @@
 #pragma once
-// What the parts of the OpenAI codec share; others use codec.hpp.
+// What the parts of the chat completions codec share; others use codec.hpp.
 
-#include "runtime/core/json.hpp"
 #include "runtime/model/codec.hpp"
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace troupe::openai {
 
-void encode_message(std::string& out, const chat_message& message);
+[[nodiscard]] encoder_state encode_message(std::string& out, const chat_message& message,
+                                           encoder_state before);
 
-/// Everything before the first message. See openai.cpp for the choice of members.
-[[nodiscard]] std::string encode_head(const model_settings& settings);
+/// Everything before the first message. See openai_chat.cpp for the choice of members.
+[[nodiscard]] std::string encode_head(const model_settings& settings, const codec_options& options,
+                                      delivery how);
 
-[[nodiscard]] tl::expected<model_reply, model_failure> decode(std::string_view body);
+/// The reply in a response object.
+[[nodiscard]] model_outcome read_reply(const json& body);
 
-[[nodiscard]] model_failure classify(unsigned status, const header_list& headers,
-                                     std::string_view body);
+/// Builds the response object of the same reply in one piece, and reads that.
+[[nodiscard]] std::unique_ptr<reply_assembler> make_chat_assembler();
 
-/// An error object as servers send it, wherever it stands.
-struct server_error {
-  std::string message;
-  std::string code;     ///< code, or else type; text even where the server sent a number
-  unsigned status = 0;  ///< the code, where that is an HTTP status
-};
+/// True for OpenAI's own models, whose newer ones refuse max_tokens. gpt-oss is served by others.
+[[nodiscard]] bool is_own_model(std::string_view model);
 
-/// Reads {"error": {...} | "text"}, [{"error": ...}], {"message"}, {"detail"}; empty members when
-/// there is none of these.
-[[nodiscard]] server_error read_error(const json& body);
-
-/// What an HTTP status, or a server's own word for the same thing, asks of us.
-[[nodiscard]] failure_class class_of(unsigned status, const server_error& error);
+/// True for those of them that refuse "stop".
+[[nodiscard]] bool refuses_stop(std::string_view model);
 
 }  // namespace troupe::openai

@@ -13,8 +13,9 @@ namespace {
 /// An endpoint whose answers the test gives by hand.
 class manual_endpoint final : public endpoint {
 public:
-  ticket ask(const model_request& request, time_point, done_fn done) override {
+  ticket ask(const model_request& request, time_point, seen_fn seen, done_fn done) override {
     asked.push_back(request.run.value);
+    viewers[last + 1] = std::move(seen);
     open[++last] = std::move(done);
     return last;
   }
@@ -45,6 +46,7 @@ public:
   std::vector<std::uint64_t> asked;
   std::vector<ticket> cancelled;
   std::map<ticket, done_fn> open;
+  std::map<ticket, seen_fn> viewers;
   ticket last = 0;
 };
 
