@@ -42,6 +42,17 @@ result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::
   };
 }
 
+codec_options codec_from(const model_target& target) {
+  codec_options o;
+  o.azure = target.provider == "azure";
+  o.version = target.api_version;
+  if (target.api == "responses")
+    o.wire = wire_format::openai_responses;
+  else if (target.api == "messages")
+    o.wire = wire_format::anthropic;
+  return o;
+}
+
 std::uint32_t in_flight_of(const settings& s) {
   return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
 }
@@ -85,11 +96,13 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
   auto base = parse_url(target->base_url);
   if (!base)
     return fail(base.error());
-  http_endpoint_options where{std::move(*base), {}, {}};
+  http_endpoint_options where{
+    .base = std::move(*base), .headers = target->headers, .silence = s.model.stall_timeout};
   if (!target->key_variable.empty())
     where.key = env(target->key_variable).value_or("");
-  return [where = std::move(where)](http_client& client, timers&) {
-    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, make_codec({}), where)};
+  return [where = std::move(where), format = make_codec(codec_from(*target))](http_client& client,
+                                                                              timers&) {
+    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, format, where)};
   };
 }
 
@@ -146,6 +159,7 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   o.model.temperature = s.model.temperature;
   o.model.max_output_tokens = s.model.max_tokens;
   o.model.seed = s.model.seed;
+  o.model.reasoning_effort = s.model.reasoning_effort;
   return define_agent(std::move(o));
 }
 
