@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t max_event_bytes = 32u << 20;
 constexpr std::size_t max_body_bytes = 64u << 20;
 constexpr std::size_t shown_of_body = 160;
+constexpr std::size_t longest_blank_start = 4096;
 
 model_failure bad(std::string detail) {
   return bad_reply(std::move(detail)).value();
@@ -28,19 +29,27 @@ std::vector<model_delta> reply_stream::feed(std::string_view bytes) {
   std::vector<model_delta> seen;
   if (complete())
     return seen;
-  if (shape_ == shape::unknown) {
-    auto start = trim(bytes);
-    if (start.empty())
-      return seen;
-    shape_ = start.front() == '{' || start.front() == '[' || start.front() == '<' ? shape::one_piece
-                                                                                  : shape::events;
+  if (shape_ != shape::unknown) {
+    take_bytes(bytes, seen);
+    return seen;
   }
+  start_ += bytes;
+  auto text = trim(start_);
+  if (text.empty() && start_.size() < longest_blank_start)
+    return seen;
+  auto first = text.empty() ? ' ' : text.front();
+  shape_ = first == '{' || first == '[' || first == '<' ? shape::one_piece : shape::events;
+  take_bytes(std::exchange(start_, {}), seen);
+  return seen;
+}
+
+void reply_stream::take_bytes(std::string_view bytes, std::vector<model_delta>& seen) {
   if (shape_ == shape::one_piece) {
     if (body_.size() + bytes.size() > max_body_bytes)
       failure_ = bad("the reply is longer than " + std::to_string(max_body_bytes) + " bytes");
     else
       body_ += bytes;
-    return seen;
+    return;
   }
   if (body_.size() < shown_of_body)
     body_ += bytes.substr(0, shown_of_body);
@@ -49,7 +58,6 @@ std::vector<model_delta> reply_stream::feed(std::string_view bytes) {
   take_events(events, seen);
   if (!split && !complete())
     failure_ = bad(split.error().detail);
-  return seen;
 }
 
 bool reply_stream::complete() const noexcept {
@@ -65,7 +73,8 @@ model_outcome reply_stream::finish(std::optional<model_failure> broken,
   if (!got)
     return got;
   enforce(*settings_, *got);
-  auto rest = shape_ == shape::one_piece ? got->text : stops_.rest();
+  // The text may all stand in the answer's only piece, or in its last event.
+  auto rest = text_seen_ ? stops_.rest() : got->text;
   if (!rest.empty())
     seen.push_back({model_delta::kind::text, std::move(rest), 0, {}});
   return got;
@@ -90,10 +99,12 @@ void reply_stream::take_events(const std::vector<sse_event>& events,
 /// What comes after a stop sequence is no part of the reply.
 void reply_stream::filter(std::vector<model_delta> pieces, std::vector<model_delta>& seen) {
   for (auto& piece : pieces) {
-    if (piece.what == model_delta::kind::text)
+    if (piece.what == model_delta::kind::text) {
+      text_seen_ = true;
       piece.text = stops_.feed(piece.text);
-    else if (piece.what == model_delta::kind::tool_call && stops_.stopped())
+    } else if (piece.what == model_delta::kind::tool_call && stops_.stopped()) {
       piece = {};
+    }
     if (!piece.text.empty() || piece.what == model_delta::kind::tool_call)
       seen.push_back(std::move(piece));
   }
@@ -115,7 +126,7 @@ model_outcome reply_stream::outcome(std::optional<model_failure> broken) {
 model_failure reply_stream::ended_early() const {
   if (events_ == 0)
     return bad("the reply is neither JSON nor a stream of events: "
-               + one_line(body_, shown_of_body));
+               + one_line(body_.empty() ? start_ : body_, shown_of_body));
   return bad("the stream ended before the reply did, after " + std::to_string(events_) + " events");
 }
 

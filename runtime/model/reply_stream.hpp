@@ -32,6 +32,7 @@ public:
                                      std::vector<model_delta>& seen);
 
 private:
+  void take_bytes(std::string_view bytes, std::vector<model_delta>& seen);
   void take_events(const std::vector<sse_event>& events, std::vector<model_delta>& seen);
   void filter(std::vector<model_delta> pieces, std::vector<model_delta>& seen);
   [[nodiscard]] model_outcome outcome(std::optional<model_failure> broken);
@@ -46,8 +47,10 @@ private:
   surrogate_joiner joiner_;
   stop_filter stops_;
   std::optional<model_failure> failure_;
-  std::string body_;  ///< of an answer in one piece; of a stream, its beginning
+  std::string start_;  ///< white space, until the answer's shape is known
+  std::string body_;   ///< of an answer in one piece; of a stream, its beginning
   std::size_t events_ = 0;
+  bool text_seen_ = false;
   shape shape_ = shape::unknown;
 };
 

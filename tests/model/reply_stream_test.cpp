@@ -93,6 +93,15 @@ TEST_CASE("what is no stream of events at all is shown", "[reply_stream]") {
   has(f.detail, "upstream connect error or disconnect");
 }
 
+TEST_CASE("white space before the first byte that tells is a part of what follows",
+          "[reply_stream]") {
+  CHECK(streamed_reply(openai_codec(), "\n\r\n" + events({hello, finish})).text == "Hello");
+  // A line that begins with a space is no field of the standard's.
+  CHECK(streamed_failure(openai_codec(), " data: {}\n\n").kind == failure_class::bad_reply);
+  CHECK(streamed_failure(openai_codec(), std::string(10'000, ' ')).kind
+        == failure_class::bad_reply);
+}
+
 TEST_CASE("an event that is not a JSON object is a bad reply", "[reply_stream]") {
   has(streamed_failure(openai_codec(), events({hello, "{\"choices\":[{"})).detail, "not JSON");
   has(streamed_failure(openai_codec(), events({"12"})).detail, "not a JSON object");
