@@ -12,7 +12,7 @@ find_package(tl-expected REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
-pkg_check_modules(python REQUIRED IMPORTED_TARGET python3-embed>=3.10)
+pkg_check_modules(python REQUIRED IMPORTED_TARGET python3>=3.10)
 
 # Header-only, found as files: their packages' CMake files want more than the headers.
 find_path(MINJA_INCLUDE minja/minja.hpp REQUIRED)

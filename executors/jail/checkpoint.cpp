@@ -93,10 +93,6 @@ PyMethodDef methods[] = {{"save", save, METH_VARARGS, nullptr},
 PyModuleDef module_def = {
   PyModuleDef_HEAD_INIT, "_troupe", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
-PyObject* make_module() {
-  return PyModule_Create(&module_def);
-}
-
 // --- init's side
 // -----------------------------------------------------------------------------------
 
@@ -132,8 +128,12 @@ int kill_all_but(int process_list, pid_t kept) {
 
 }  // namespace
 
-void add_checkpoint_module() {
-  must(PyImport_AppendInittab("_troupe", make_module) == 0, "add a Python module");
+bool add_checkpoint_module() {
+  auto* module = PyModule_Create(&module_def);
+  auto added =
+    module != nullptr && PyDict_SetItemString(PyImport_GetModuleDict(), "_troupe", module) == 0;
+  Py_XDECREF(module);
+  return added;
 }
 
 unique_fd open_process_list() {

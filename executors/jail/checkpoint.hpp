@@ -16,8 +16,8 @@ struct saved_note {
   pid_t pid = 0;
 };
 
-/// Makes `import _troupe` work: save() and drop(pid). Before Python starts.
-void add_checkpoint_module();
+/// Makes `import _troupe` work: save() and drop(pid). False with a Python error set.
+[[nodiscard]] bool add_checkpoint_module();
 
 /// A view of the pid namespace's processes that hides none. Empty where the kernel refuses one.
 [[nodiscard]] unique_fd open_process_list();

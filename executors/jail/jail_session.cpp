@@ -26,9 +26,9 @@ micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
 
-/// The kernel's counters cost a tenth of a short snippet's time. Such a one states its own CPU
-/// time, which is held to its wall time, and the next longer one, or the end, is charged the rest;
-/// its peak of memory is that since the last longer one.
+/// Reading the kernel's counters takes a third of a short snippet's time. Such a one states its own
+/// CPU time, which is held to its wall time, and the next longer one, or the end, is charged the
+/// rest; its memory is what was in use when the last longer one had ended.
 constexpr micros worth_counting{2'000};
 
 /// How long going back may take where nobody waits for a deadline.
@@ -66,8 +66,9 @@ error system_error(std::string what) {
 
 }  // namespace
 
-jail_session::jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec)
-  : core_{std::move(core)}, limits_{spec.limits}, checkpoints_{spec.checkpoints},
+jail_session::jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec)
+  : pool_{std::move(pool)}, core_{pool_->core()}, limits_{spec.limits},
+    checkpoints_{spec.checkpoints},
     link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec.limits)},
     control_{core_->io}, exit_{core_->io} {}
 
@@ -113,7 +114,7 @@ void jail_session::prepare() {
     return;
   }
   spawning_ = true;
-  core_->zygote->spawn(
+  pool_->zygote().spawn(
     make_request(), [self = shared_from_this()] { return self->make_channels(); },
     [self = shared_from_this()](result<spawned> got) { self->on_spawned(std::move(got)); });
 }
@@ -121,7 +122,7 @@ void jail_session::prepare() {
 void jail_session::on_open_timeout() {
   error e{errc::timeout, "the sandbox was not ready after " + seconds_text(limits_.open_timeout)};
   if (spawning_)
-    core_->zygote->restart();
+    pool_->zygote().restart();
   doom(snippet_end::killed, e.detail);
   finish_open(fail(std::move(e)));
 }
@@ -208,10 +209,24 @@ void jail_session::on_spawned(result<spawned> got) {
     return;
   }
   watch_control();
-  link_->start();
+  if (insist_on_layers())
+    link_->start();
+}
+
+/// False, and the end, when the profile requires a layer that is missing.
+bool jail_session::insist_on_layers() {
+  auto checked = pool_->check_layers();
+  if (checked)
+    return true;
+  open_error_ = checked.error();
+  doom(snippet_end::killed, open_error_.detail);
+  return false;
 }
 
 void jail_session::handshake_done(result<void> outcome) {
+  read_notes();  // what it lacks was said before the worker began
+  if (verdict_)
+    return;
   if (outcome) {
     finish_open({});
     return;
@@ -274,7 +289,8 @@ void jail_session::on_note(const init_note& note) {
                    "the sandbox cannot be set up: " + stage + ": " + errno_text(note.value)};
     break;
   case note_kind::lacking:
-    core_->note_lacking(note.value);
+    pool_->note_lacking(note.value);
+    insist_on_layers();
     break;
   case note_kind::exited:
     worker_status_ = note.value;
@@ -454,7 +470,9 @@ void jail_session::account(sandbox_usage& usage) {
     count_by_group(usage);
   } else if (group_) {
     group_cpu_charged_ += usage.cpu;
-    usage.max_rss_bytes = group_->peak_memory_bytes();
+    if (memory_at_rest_ == 0)
+      memory_at_rest_ = group_->peak_memory_bytes();
+    usage.max_rss_bytes = memory_at_rest_;
   }
 }
 
@@ -465,6 +483,7 @@ void jail_session::count_by_group(sandbox_usage& usage) {
   usage.cpu = std::max(micros{0}, total - std::exchange(group_cpu_charged_, total));
   usage.max_rss_bytes = group_->peak_memory_bytes();
   group_->reset_peak();
+  memory_at_rest_ = group_->peak_memory_bytes();
 }
 
 void jail_session::on_dead() {

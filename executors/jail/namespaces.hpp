@@ -10,6 +10,10 @@ namespace troupe::jail {
 /// Root has a host uid to give to each sandbox; a plain user has only its own.
 enum class privilege { root, rootless };
 
+constexpr const char* mode_text(privilege mode) noexcept {
+  return mode == privilege::root ? "root" : "rootless";
+}
+
 /// User ids inside a sandbox.
 inline constexpr unsigned init_id = 0;
 inline constexpr unsigned worker_id = 1000;

@@ -9,6 +9,8 @@
 
 #include <iterator>
 
+#include <signal.h>
+
 namespace troupe::jail {
 namespace {
 
@@ -27,14 +29,20 @@ private:
   PyObject* p_;
 };
 
+std::string text_of(PyObject* text) {
+  Py_ssize_t size = 0;
+  auto* utf8 = text != nullptr ? PyUnicode_AsUTF8AndSize(text, &size) : nullptr;
+  PyErr_Clear();
+  return utf8 != nullptr ? std::string(utf8, static_cast<std::size_t>(size)) : std::string{};
+}
+
 std::string take_python_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   object keep_type{type}, keep_value{value}, keep_trace{trace};
   object text{value != nullptr ? PyObject_Str(value) : nullptr};
-  auto* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  PyErr_Clear();
-  return utf8 != nullptr ? utf8 : "unknown Python error";
+  auto what = text_of(text.get());
+  return what.empty() ? "unknown Python error" : what;
 }
 
 void must_python(bool ok, const std::string& what) {
@@ -42,40 +50,15 @@ void must_python(bool ok, const std::string& what) {
     throw setup_error{what + ": " + take_python_error(), 0};
 }
 
-void must_start(const PyStatus& status) {
-  if (PyStatus_Exception(status))
-    throw setup_error{std::string{"start Python: "} + (status.err_msg ? status.err_msg : "failed"),
-                      0};
-}
-
-void preinitialise() {
-  PyPreConfig pre;
-  PyPreConfig_InitIsolatedConfig(&pre);
-  pre.utf8_mode = 1;
-  must_start(Py_PreInitialize(&pre));
-}
-
-void initialise() {
-  preinitialise();
-  add_checkpoint_module();
-  PyConfig config;
-  PyConfig_InitIsolatedConfig(&config);
-  config.install_signal_handlers = 0;
-  config.write_bytecode = 0;
-  // Sets and dicts of text iterate in the same order in each sandbox: a run can be replayed.
-  config.use_hash_seed = 1;
-  config.hash_seed = 0;
-  auto status =
-    PyConfig_SetBytesString(&config, &config.program_name, TROUPE_PYTHON_PREFIX "/bin/python3");
-  if (!PyStatus_Exception(status))
-    status = Py_InitializeFromConfig(&config);
-  PyConfig_Clear(&config);
-  must_start(status);
-}
-
-void import_module(const std::string& name) {
+void import_module(std::string name) {
+  auto optional = name.ends_with(may_be_missing);
+  if (optional)
+    name.pop_back();
   object module{PyImport_ImportModule(name.c_str())};
-  must_python(static_cast<bool>(module), "import " + name);
+  if (optional && PyErr_ExceptionMatches(PyExc_ModuleNotFoundError) != 0)
+    PyErr_Clear();
+  else
+    must_python(static_cast<bool>(module), "import " + name);
 }
 
 void load_worker_modules() {
@@ -95,12 +78,39 @@ void call(const char* module_name, const char* function) {
   must_python(static_cast<bool>(done), function);
 }
 
+/// load(modules) -> int: 0, or the exit status once the runtime has been told why not.
+PyObject* load(PyObject*, PyObject* args) {
+  PyObject* names = nullptr;
+  if (PyArg_ParseTuple(args, "O", &names) == 0)
+    return nullptr;
+  std::vector<std::string> modules;
+  for (Py_ssize_t i = 0; i < PyList_Size(names); ++i)
+    modules.push_back(text_of(PyList_GetItem(names, i)));
+  return PyLong_FromLong(prepare_zygote(modules));
+}
+
+/// serve(mode) -> int: serves the runtime; the exit status.
+PyObject* serve(PyObject*, PyObject* args) {
+  const char* mode = nullptr;
+  if (PyArg_ParseTuple(args, "s", &mode) == 0)
+    return nullptr;
+  auto as_root = std::string{mode} == mode_text(privilege::root);
+  return PyLong_FromLong(run_zygote(as_root ? privilege::root : privilege::rootless));
+}
+
+PyMethodDef methods[] = {{"load", load, METH_VARARGS, nullptr},
+                         {"serve", serve, METH_VARARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module_def = {
+  PyModuleDef_HEAD_INIT, "troupe_zygote", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
 }  // namespace
 
-void start_python(const std::vector<std::string>& modules) {
-  initialise();
+void load_worker(const std::vector<std::string>& modules) {
   for (const auto& name : modules)
     import_module(name);
+  must_python(add_checkpoint_module(), "add a Python module");
   load_worker_modules();
   call("troupe_worker", "warm_up");
   call("gc", "collect");
@@ -123,3 +133,7 @@ int run_worker(unsigned frame_bytes) {
 }
 
 }  // namespace troupe::jail
+
+PyMODINIT_FUNC PyInit_troupe_zygote() {
+  return PyModule_Create(&troupe::jail::module_def);
+}

@@ -1,16 +1,29 @@
 #pragma once
-// The file system: a read-only template that the zygote builds once, and what each sandbox mounts
-// on top of it.
+// The file system that all sandboxes of a zygote share: read-only, built once.
 
-#include "executors/jail/wire.hpp"
+#include <string>
+#include <vector>
 
 namespace troupe::jail {
 
-/// Builds the template root, makes it the caller's root and lets go of the old one. Afterwards
-/// nothing of the host but the bound trees can be reached. Throws setup_error.
-void enter_template_root();
+/// A directory or file of the host, seen read-only in the root.
+struct extra_mount {
+  std::string from;
+  std::string to;
+};
 
-/// In a sandbox: fresh /tmp, /work and /proc. Returns lacking_* bits. Throws setup_error.
-int mount_sandbox(const spawn_request& request);
+struct root_settings {
+  std::string directory;              ///< a root that the user has made; empty: of the host's parts
+  std::string python;                 ///< its program, as the root will name it
+  std::vector<std::string> programs;  ///< of the host, by name, beyond the usual few
+  std::vector<extra_mount> mounts;
+};
+
+/// Builds the root, makes it the caller's and lets go of the old one. Afterwards nothing of the
+/// host but the bound trees can be reached. Throws setup_error.
+///
+/// Of the host's parts: the interpreter and its libraries, the shared libraries and /usr/share, and
+/// a few programs (see root.cpp). No compiler, no setuid file, nothing of /etc, /home, /opt, /var.
+void enter_template_root(const root_settings& settings);
 
 }  // namespace troupe::jail

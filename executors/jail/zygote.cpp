@@ -1,16 +1,16 @@
-// troupe-zygote: holds a ready Python, and turns each request into a sandbox.
-//
-// Usage (by the runtime only): troupe-zygote MODULE... with a seqpacket socket at descriptor 3
-// and a shared page at 4.
-// Runs no user code, keeps no secret, starts no thread. Ends when the socket closes.
+// The zygote: holds a ready Python, and turns each request into a sandbox. A Python module, which
+// launcher.cpp has python3 load: the distribution's own program runs code up to twice as fast as
+// its libpython.
+// Runs no user code, keeps no secret, starts no thread. Ends when the runtime's socket closes.
 
 #include "executors/jail/caps.hpp"
+#include "executors/jail/hello.hpp"
 #include "executors/jail/init.hpp"
 #include "executors/jail/python.hpp"
-#include "executors/jail/root.hpp"
 
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -24,34 +24,7 @@
 namespace troupe::jail {
 namespace {
 
-void set_environment() {
-  struct variable {
-    const char* name;
-    const char* text;
-  };
-  constexpr variable table[] = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                                {"HOME", "/work"},
-                                {"TMPDIR", "/tmp"},
-                                {"LANG", "C.UTF-8"}};
-  must(::clearenv() == 0, "clearenv");
-  for (const auto& v : table)
-    must(::setenv(v.name, v.text, 1) == 0, "setenv");
-}
-
-/// The first message: "ok" or "error", then one "key value" per line.
-void send_hello(const std::string& text) {
-  must(::send(zygote_fd, text.data(), text.size(), MSG_NOSIGNAL) >= 0, "send hello");
-}
-
-std::string hello_text(privilege mode) {
-  return std::string{"ok\npython "} + python_version() + "\nmode "
-         + (mode == privilege::root ? "root" : "rootless") + "\n";
-}
-
-std::string failure_text(const setup_error& e) {
-  auto reason = e.number() != 0 ? std::string{": "} + std::strerror(e.number()) : std::string{};
-  return "error\nreason " + std::string{e.what()} + reason + "\n";
-}
+constexpr int failed = 71;  // EX_OSERR
 
 /// The descriptors that came with a message.
 std::vector<unique_fd> take_descriptors(msghdr& message) {
@@ -168,30 +141,43 @@ void serve(privilege mode, const seccomp_filter& filter, birth_record& birth) {
   }
 }
 
-int run(const std::vector<std::string>& modules) {
+/// Of the zygote, which forks: its threads would be missing in each sandbox.
+int count_threads() {
+  std::error_code ec;
+  std::filesystem::directory_iterator tasks{"/proc/self/task", ec};
+  return ec ? 1 : static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+}  // namespace
+
+int prepare_zygote(const std::vector<std::string>& modules) {
+  ::close(module_fd);
   ::prctl(PR_SET_NAME, "troupe-zygote");
   ::mallopt(M_ARENA_MAX, 2);  // an arena reserves 64 MB of a sandbox's address space
   ::umask(022);
   try {
-    auto& birth = map_birth_record();
-    set_environment();
-    auto mode = enter_zygote_namespaces();
-    enter_template_root();
-    seccomp_filter filter;
-    start_python(modules);
-    reduce_zygote(mode);
-    send_hello(hello_text(mode));
-    serve(mode, filter, birth);
+    load_worker(modules);
+    if (count_threads() > 1)
+      throw setup_error{"a module that is imported ahead has started a thread", 0};
     return 0;
   } catch (const setup_error& e) {
-    send_hello(failure_text(e));
-    return 71;
+    send_failure(e);
+    return failed;
   }
 }
 
-}  // namespace
-}  // namespace troupe::jail
-
-int main(int argc, char** argv) {
-  return troupe::jail::run({argv + 1, argv + argc});
+int run_zygote(privilege mode) {
+  try {
+    auto& birth = map_birth_record();
+    seccomp_filter filter;
+    reduce_zygote(mode);
+    send_ready(python_version(), mode);
+    serve(mode, filter, birth);
+    return 0;
+  } catch (const setup_error& e) {
+    send_failure(e);
+    return failed;
+  }
 }
+
+}  // namespace troupe::jail

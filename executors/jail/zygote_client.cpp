@@ -137,9 +137,10 @@ struct zygote_client::process {
   }
 };
 
-zygote_client::zygote_client(reactor& io, std::string path, std::vector<std::string> modules,
+zygote_client::zygote_client(reactor& io, std::string path, std::vector<std::string> arguments,
                              hello_fn on_hello)
-  : io_{io}, path_{std::move(path)}, modules_{std::move(modules)}, hello_fn_{std::move(on_hello)} {}
+  : io_{io}, path_{std::move(path)}, arguments_{std::move(arguments)},
+    hello_fn_{std::move(on_hello)} {}
 
 zygote_client::~zygote_client() = default;
 
@@ -177,7 +178,7 @@ result<void> zygote_client::start() {
   auto birth = above_standard(p->birth.fd());
   pid_t pid = 0;
   spawn_options options{socket.get(), birth.get(), complaints.get()};
-  if (auto number = options.spawn(pid, path_, modules_); number != 0)
+  if (auto number = options.spawn(pid, path_, arguments_); number != 0)
     return fail(errc::unavailable, "cannot start " + path_ + ": " + errno_text(number));
   p->pid = pid;
   p->socket.assign(std::move(ours));

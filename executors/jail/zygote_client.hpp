@@ -37,8 +37,9 @@ public:
   using spawn_fn = std::function<void(result<spawned>)>;
   using hello_fn = std::function<void(const zygote_hello&)>;
 
-  /// `on_hello` is called whenever a zygote has become ready.
-  zygote_client(reactor& io, std::string path, std::vector<std::string> modules, hello_fn on_hello);
+  /// `arguments` are launcher.cpp's. `on_hello` is called whenever a zygote has become ready.
+  zygote_client(reactor& io, std::string path, std::vector<std::string> arguments,
+                hello_fn on_hello);
   ~zygote_client();
 
   /// The far ends of a sandbox's channels (data, control, output), and its control groups.
@@ -88,7 +89,7 @@ private:
 
   reactor& io_;
   std::string path_;
-  std::vector<std::string> modules_;
+  std::vector<std::string> arguments_;
   hello_fn hello_fn_;
   std::deque<request> requests_;
   std::uint32_t last_id_ = 0;

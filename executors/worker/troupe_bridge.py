@@ -226,8 +226,8 @@ class Bridge:
             reading = self._reader is slot
         if not reading:
             self.interrupts.wait(slot.wake.acquire)
-        elif self.interrupts.wait(self._poll.poll):
-            self._read()
+        elif slot is self._request or self.interrupts.wait(self._poll.poll):
+            self._read()  # between snippets nothing interrupts it
 
     def _leave(self, call, slot):
         """Ends a wait. Hands the reader's part on, also when this thread was only about to get it."""
