@@ -31,6 +31,7 @@ struct model_options {
   std::optional<std::uint32_t> max_tokens;  ///< of one reply
   std::optional<std::int64_t> seed;
   std::string reasoning_effort;       ///< the provider's word; empty: its default
+  std::string extra_body;             ///< JSON object merged into each request; empty: none
   millis request_timeout{300'000};    ///< one request, from sent to the whole reply
   millis stall_timeout{120'000};      ///< from one piece of a streamed reply to the next
   std::uint32_t attempts = 6;         ///< requests for one reply, the first included

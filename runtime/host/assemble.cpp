@@ -53,6 +53,19 @@ codec_options codec_from(const model_target& target) {
   return o;
 }
 
+/// Errors  invalid_argument: the option is no JSON object.
+result<json> extra_body_from(const model_options& o) {
+  if (o.extra_body.empty())
+    return json{};
+  auto parsed = parse_json(o.extra_body);
+  if (!parsed)
+    return fail(errc::invalid_argument, "extra_body is not JSON: " + parsed.error().detail);
+  if (!parsed->is_object())
+    return fail(errc::invalid_argument,
+                "extra_body is not a JSON object such as {\"service_tier\": \"flex\"}");
+  return parsed;
+}
+
 std::uint32_t in_flight_of(const settings& s) {
   return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
 }
@@ -193,6 +206,10 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   o.model.max_output_tokens = s.model.max_tokens;
   o.model.seed = s.model.seed;
   o.model.reasoning_effort = s.model.reasoning_effort;
+  auto extra = extra_body_from(s.model);
+  if (!extra)
+    return fail(extra.error());
+  o.model.extra_body = *std::move(extra);
   return define_agent(std::move(o));
 }
 

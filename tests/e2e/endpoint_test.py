@@ -103,6 +103,22 @@ class Endpoints(TroupeTest):
         self.assertEqual([m["role"] for m in request["messages"]], ["user"])
         self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
 
+    def test_members_and_headers_of_the_user_s_own_reach_the_server(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            done = self.eval(server.url, 1, "--extra-body", '{"stop": null, "chat_template_kwargs": {"a": 1}}',
+                             "--reasoning-effort", "low", "--header", "X-HF-Bill-To=org")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            request = server.requests[0]
+        self.assertNotIn("stop", request)
+        self.assertEqual(request["chat_template_kwargs"], {"a": 1})
+        self.assertEqual(request["reasoning_effort"], "low")
+        self.assertEqual(server.headers[0]["x-hf-bill-to"], "org")
+
+    def test_an_extra_body_that_is_no_object_is_named(self):
+        for text in ("[1]", "{"):
+            done = self.eval("http://127.0.0.1:9/v1", 1, "--extra-body", text)
+            self.assert_one_clear_line(done, "extra_body is not", code=2)
+
     def test_the_key_never_reaches_the_journal(self):
         with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
             self.eval(server.url, 2, OPENAI_API_KEY="sk-very-secret-key")
