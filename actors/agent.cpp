@@ -41,6 +41,7 @@ public:
         publish("output", json{{"text", x.bytes}});
       },
       [this](const connection_seen& x) { on_connection(x.record); },
+      [this](const model_seen& x) { show(x.pieces); },
     };
   }
 
@@ -123,7 +124,8 @@ private:
       return;
     }
     open_ask_ = request;
-    self_->request(client, caf::infinite, model_ask{std::move(request)})
+    auto viewer = watched() ? caf::actor{self_} : caf::actor{};
+    self_->request(client, caf::infinite, model_ask{std::move(request), std::move(viewer)})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -147,6 +149,19 @@ private:
       if (mine == effect_)
         ask(request, tries + 1);
     });
+  }
+
+  void show(const std::vector<model_delta>& pieces) {
+    if (!asking_)
+      return;  // of a call that was abandoned
+    for (auto& piece : pieces) {
+      if (piece.what == model_delta::kind::text)
+        publish("reply", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::reasoning)
+        publish("reasoning", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::restart)
+        publish("reply_again", json::object());
+    }
   }
 
   void on_model_answer(model_answer x) {

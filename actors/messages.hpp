@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -80,9 +81,16 @@ struct stop_overdue {
 // --- model_client
 // ---------------------------------------------------------------------------------
 
-/// Asks for one reply. Reply: model_answer, always; failures are inside it.
+/// Asks for one reply. Reply: model_answer, always; failures are inside it. With a viewer the reply
+/// is streamed, and the viewer gets model_seen as it comes, all of it before the answer.
 struct model_ask {
   model_request request;
+  caf::actor viewer{};
+};
+/// Pieces of a reply that is on its way. After a `restart` the reply begins anew.
+struct model_seen {
+  run_id run;
+  std::vector<model_delta> pieces;
 };
 struct model_answer {
   tl::expected<model_reply, model_failure> outcome;
@@ -254,6 +262,7 @@ TROUPE_LOCAL_MESSAGE(restart_due)
 TROUPE_LOCAL_MESSAGE(stop_overdue)
 TROUPE_LOCAL_MESSAGE(model_ask)
 TROUPE_LOCAL_MESSAGE(model_answer)
+TROUPE_LOCAL_MESSAGE(model_seen)
 TROUPE_LOCAL_MESSAGE(model_cancel)
 TROUPE_LOCAL_MESSAGE(attempt_done)
 TROUPE_LOCAL_MESSAGE(attempt_due)
@@ -298,6 +307,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::restart_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::stop_overdue))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_ask))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_answer))
+CAF_ADD_TYPE_ID(troupe, (troupe::model_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_cancel))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_done))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_due))
