@@ -126,10 +126,7 @@ public:
   ///         memory or disk is too small), timeout (its open_timeout, for all of it), unavailable
   ///         (one of the two died, or what this sandbox is made of is no longer to be had),
   ///         invalid_argument (its limits).
-  [[nodiscard]] virtual result<void> fork(std::vector<sandbox_limits> branches, forked_fn done) {
-    static_cast<void>(branches), static_cast<void>(done);
-    return fail(errc::denied, "sandboxes of this executor cannot be branched");
-  }
+  [[nodiscard]] virtual result<void> fork(std::vector<sandbox_limits> branches, forked_fn done) = 0;
   static constexpr std::size_t max_branches = 64;
 
   /// Answers a code_call with a JSON value or an error that becomes a Python exception. Late or

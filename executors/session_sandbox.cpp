@@ -83,7 +83,7 @@ result<void> session_sandbox::shell(shell_command command, shell_fn done) {
 
 result<void> session_sandbox::fork(std::vector<sandbox_limits> branches, forked_fn done) {
   if (!session_->forks())
-    return sandbox::fork({}, {});
+    return fail(errc::denied, "sandboxes of this executor cannot be branched");
   if (branches.empty() || branches.size() > max_branches)
     return fail(errc::invalid_argument, std::to_string(branches.size()) + " branches: from 1 to "
                                           + std::to_string(max_branches) + " can be made at once");

@@ -23,7 +23,8 @@ public:
   [[nodiscard]] virtual bool forks() const noexcept { return false; }
 
   /// As sandbox::fork. One request at a time; the caller has made sure.
-  virtual void fork(std::vector<sandbox_limits> /*branches*/, sandbox::forked_fn /*done*/) {}
+  virtual void fork(const std::vector<sandbox_limits>& /*branches*/,
+                    const sandbox::forked_fn& /*done*/) {}
 
   virtual void answer(call_id id, const result<json>& value) = 0;
   virtual void interrupt(std::string why) = 0;

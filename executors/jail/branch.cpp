@@ -17,7 +17,6 @@ PyObject* raise_errno(int number) {
   return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-/// Until then another message may come first: a pipe that an earlier request gave up waiting for.
 int wait_for_pipe() {
   pollfd wait{saved_fd, POLLIN, 0};
   auto ready = ::poll(&wait, 1, pipe_patience_ms);
@@ -28,10 +27,18 @@ int wait_for_pipe() {
   return receive_order(branch_order);
 }
 
+/// True when nobody reads from it any more: it comes from a request that has not waited for it.
+bool is_abandoned(int pipe) {
+  pollfd state{pipe, 0, 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 PyObject* take_pipe(PyObject*, PyObject*) {
   auto fd = wait_for_pipe();
+  for (; fd >= 0 && is_abandoned(fd); fd = wait_for_pipe())
+    ::close(fd);
   return fd < 0 ? raise_errno(errno) : PyLong_FromLong(fd);
 }
 

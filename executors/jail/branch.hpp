@@ -6,7 +6,7 @@
 namespace troupe::jail {
 
 /// take_pipe() -> int: the next pipe that the runtime has sent for a branch. Waits up to 5 s.
-/// Raises OSError: none has come.
+/// Raises OSError: none has come; EMFILE one has, and is lost.
 PyObject* take_pipe(PyObject*, PyObject*);
 
 /// send_image(pipe) -> None once this process's memory has gone into the pipe; in the process that

@@ -134,7 +134,8 @@ int receive_order(char wanted) {
       continue;
     auto* header = CMSG_FIRSTHDR(&message);
     if (size != 1 || header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int))) {
-      errno = size < 0 ? errno : ECONNRESET;
+      if (size >= 0)
+        errno = (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : ECONNRESET;
       return -1;
     }
     int fd = -1;

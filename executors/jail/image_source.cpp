@@ -52,7 +52,7 @@ int write_all(int pipe, const void* from, std::size_t bytes) {
 /// A mapping may be longer than its file: there is nothing in the pages behind.
 int write_memory(int pipe, address_range r, const workspace& w) {
   while (!r.empty()) {
-    auto size = ::write(pipe, reinterpret_cast<const void*>(r.start), r.end - r.start);
+    auto size = ::write(pipe, pointer(r.start), length(r));
     if (size > 0) {
       r.start += static_cast<std::uint64_t>(size);
     } else if (size < 0 && errno == EFAULT) {
@@ -74,10 +74,10 @@ int write_run(int pipe, page_run r, const workspace& w) {
 
 /// The pages of `part` that are there, at most pages_at_once of them.
 int write_part(int pipe, address_range part, bool complete, workspace& w) {
-  auto pages = (part.end - part.start) / page_bytes;
+  auto pages = length(part) / page_bytes;
   if (complete)
     std::memset(w.present, 1, pages);
-  else if (::mincore(reinterpret_cast<void*>(part.start), part.end - part.start, w.present) != 0)
+  else if (::mincore(pointer(part.start), length(part), w.present) != 0)
     return errno;
   auto is_present = [](unsigned char c) { return (c & 1) != 0; };
   auto* end = w.present + pages;
@@ -95,9 +95,7 @@ int write_part(int pipe, address_range part, bool complete, workspace& w) {
 
 int write_mapping(int pipe, const mapping& m, workspace& w) {
   if ((m.protection & PROT_READ) == 0
-      && ::mprotect(reinterpret_cast<void*>(m.at.start), m.at.end - m.at.start,
-                    m.protection | PROT_READ)
-           != 0)
+      && ::mprotect(pointer(m.at.start), length(m.at), m.protection | PROT_READ) != 0)
     return errno;
   constexpr auto most = pages_at_once * page_bytes;
   for (auto at = m.at.start; at < m.at.end; at += most)

@@ -47,14 +47,6 @@ std::span<mapping> all_of(map_list& list) {
   return {list.all, list.count};
 }
 
-void* pointer(std::uint64_t address) {
-  return reinterpret_cast<void*>(address);
-}
-
-std::size_t length(address_range r) {
-  return r.end - r.start;
-}
-
 bool read_all(int pipe, void* to, std::size_t bytes) {
   auto* at = static_cast<char*>(to);
   while (bytes > 0) {

@@ -166,7 +166,7 @@ private:
 }  // namespace
 
 void fork_session(const std::shared_ptr<jail_core>& core, std::shared_ptr<jail_session> source,
-                  std::vector<sandbox_limits> branches, sandbox::forked_fn done) {
+                  const std::vector<sandbox_limits>& branches, sandbox::forked_fn done) {
   std::make_shared<forking>(core, std::move(source), std::move(done))->start(branches);
 }
 

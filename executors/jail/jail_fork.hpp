@@ -12,6 +12,6 @@ namespace troupe::jail {
 
 /// As sandbox::fork. `source` is open and does nothing else. Reactor's thread only.
 void fork_session(const std::shared_ptr<jail_core>& core, std::shared_ptr<jail_session> source,
-                  std::vector<sandbox_limits> branches, sandbox::forked_fn done);
+                  const std::vector<sandbox_limits>& branches, sandbox::forked_fn done);
 
 }  // namespace troupe::jail

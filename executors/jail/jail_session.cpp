@@ -312,8 +312,9 @@ void jail_session::begin(std::unique_ptr<worker_request> request) {
     link_->end(killed_outcome(*verdict_));
 }
 
-void jail_session::fork(std::vector<sandbox_limits> branches, sandbox::forked_fn done) {
-  fork_session(core_, shared_from_this(), std::move(branches), std::move(done));
+void jail_session::fork(const std::vector<sandbox_limits>& branches,
+                        const sandbox::forked_fn& done) {
+  fork_session(core_, shared_from_this(), branches, done);
 }
 
 sandbox_spec jail_session::spec() const {

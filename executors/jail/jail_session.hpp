@@ -47,7 +47,7 @@ public:
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
   void begin(std::unique_ptr<worker_request> request) override;
   [[nodiscard]] bool forks() const noexcept override { return true; }
-  void fork(std::vector<sandbox_limits> branches, sandbox::forked_fn done) override;
+  void fork(const std::vector<sandbox_limits>& branches, const sandbox::forked_fn& done) override;
   void answer(call_id id, const result<json>& value) override;
   void interrupt(std::string why) override;
   void close(sandbox::closed_fn done) override;

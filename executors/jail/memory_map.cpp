@@ -145,7 +145,7 @@ void* map_apart(std::size_t bytes, const map_list* theirs) {
   for (std::uint64_t at = first; at < first + 64 * step; at += step) {
     if (!free_of({at, at + bytes}, theirs))
       continue;
-    auto* made = ::mmap(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE,
+    auto* made = ::mmap(pointer(at), bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (made != MAP_FAILED)
       return made;

@@ -23,6 +23,15 @@ struct address_range {
   return a.start < b.end && b.start < a.end;
 }
 
+/// What the kernel's lists say is there.
+[[nodiscard]] inline void* pointer(std::uint64_t address) noexcept {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+[[nodiscard]] constexpr std::size_t length(address_range r) noexcept {
+  return r.end - r.start;
+}
+
 enum class backing : std::uint8_t { anonymous, file, stack, kernel };
 
 struct mapping {

@@ -12,13 +12,14 @@ import sys
 
 import troupe_state
 import troupe_tree
-from troupe_tree import Refused, refusal
+from troupe_files import Refused, refusal
 
 try:
     import _troupe  # only the jail's interpreter has it
 except ImportError:
     _troupe = None
 
+_SPARE = 4  # descriptors that sending a copy takes
 _TICK = 0.02  # s: how soon it is noticed that a branch has gone
 
 
@@ -123,12 +124,29 @@ class Arrival:
         self.restore = state.restore
 
 
+def _take_pipes(count):
+    """As many as there are descriptors for, at least one. Raises OSError."""
+    pipes, lacking = [], None
+    spare = [os.open("/", os.O_RDONLY) for _ in range(_SPARE)]
+    for _ in range(count):
+        try:
+            pipes.append(_troupe.take_pipe())
+        except OSError as e:
+            lacking = e
+            if e.errno != errno.EMFILE:
+                break
+    for number in spare:
+        os.close(number)
+    if not pipes:
+        raise lacking
+    return pipes
+
+
 def send(bridge, count):
     """Makes `count` branches. None in the worker; an Arrival in each branch. Raises Refused."""
     pipes = []
     try:
-        for _ in range(count):
-            pipes.append(_troupe.take_pipe())
+        pipes = _take_pipes(count)
         state = troupe_state.State(pipes)
         try:
             sys.stdout.flush()
@@ -160,16 +178,17 @@ def take(bridge, request):
         _troupe.take_over(pipe, troupe_state.HOST, request["id"], bridge.max_frame, no_memory,
                           broken)
     except (LookupError, TypeError, ValueError) as e:
-        raise Refused(f"the session's files came malformed: {e}", "corrupt") from None
+        raise Refused("corrupt", f"the session's files came malformed: {e}") from None
     except MemoryError:
-        raise Refused("the branch's memory limit is too small for the session's files",
-                      "over_budget") from None
+        raise Refused("over_budget",
+                      "the branch's memory limit is too small for the session's files") from None
     except OSError as e:
         if e.errno == errno.EXDEV:
-            raise Refused("the jail's zygote has been restarted since the session began",
-                          "unavailable") from None
+            raise Refused("unavailable",
+                          "the jail's zygote has been restarted since the session began") from None
         if e.errno == errno.ENODATA:
-            raise Refused("the sandbox that was branched ended meanwhile", "unavailable") from None
+            raise Refused("unavailable",
+                          "the sandbox that was branched ended meanwhile") from None
         raise refusal(e, "the branch cannot be made") from None
     finally:
         if pipe is not None:

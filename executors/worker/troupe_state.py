@@ -3,13 +3,12 @@
 import fcntl
 import os
 import stat
+import time
 
-from troupe_tree import Refused, refusal
+from troupe_files import Refused, refusal
 
 _STANDARD = range(5)  # descriptors that each worker has: input, output twice, host, init
 HOST = 3
-
-
 _own = {}  # descriptor -> identity of the pipe or socket that the worker was given there
 
 
@@ -37,8 +36,11 @@ def _info(number):
 
 
 def _check_threads():
-    if len(os.listdir("/proc/self/task")) > 1:
-        raise Refused("other threads are running, which a copy would lose")
+    for _ in range(10):  # one that has just been joined is there a moment longer
+        if len(os.listdir("/proc/self/task")) == 1:
+            return
+        time.sleep(0.005)
+    raise Refused("denied", "other threads are running, which a copy would lose")
 
 
 def _check_memory():
@@ -47,7 +49,7 @@ def _check_memory():
             parts = line.split(maxsplit=5)
             path = parts[5].strip() if len(parts) > 5 else ""
             if parts[1].endswith("s") and ("w" in parts[1] or not os.path.exists(path)):
-                raise Refused(f"memory is shared with other processes: {path}")
+                raise Refused("denied", f"memory is shared with other processes: {path}")
 
 
 class _Descriptor:
@@ -67,15 +69,15 @@ class _Descriptor:
     def _check(self, info):
         mode = info.st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode)):
-            raise Refused(f"descriptor {self.number} is no file that can be opened again:"
-                          f" {self.path}")
+            raise Refused("denied", f"descriptor {self.number} is no file that can be opened"
+                                    f" again: {self.path}")
         try:
             found = _identity(os.stat(self.path))
         except OSError:
             found = None
         if found != _identity(info):
-            raise Refused(f"descriptor {self.number} is a file that has no name any more:"
-                          f" {self.path}")
+            raise Refused("denied", f"descriptor {self.number} is a file that has no name any"
+                                    f" more: {self.path}")
 
     def open(self):
         if self.copy_of is not None:
@@ -101,7 +103,7 @@ class State:
         try:
             self.directory = os.getcwd()
         except FileNotFoundError:
-            raise Refused("the working directory has been removed") from None
+            raise Refused("denied", "the working directory has been removed") from None
         self.mask = os.umask(0)
         os.umask(self.mask)
         found = {n: _info(n) for n in map(int, os.listdir("/proc/self/fd")) if n not in pipes}

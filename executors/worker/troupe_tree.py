@@ -8,22 +8,10 @@ import os
 import stat
 
 import troupe_files
+from troupe_files import Refused, refusal
 
 _PIECE = 256 << 10
 _ZEROS = bytes(_PIECE)
-
-
-class Refused(Exception):
-    """The host is told; `kind` is the name of an error of its own."""
-
-    def __init__(self, text, kind="denied"):
-        super().__init__(text)
-        self.kind = kind
-
-
-def refusal(error, what):
-    kind = troupe_files._KINDS.get(error.errno, "unavailable")
-    return Refused(f"{what}: {error.strerror}", kind)
 
 
 # --- the pipe -----------------------------------------------------------------------------------
@@ -39,7 +27,7 @@ def _read(pipe, size):
     while len(data) < size:
         piece = os.read(pipe, size - len(data))
         if not piece:
-            raise Refused("the sandbox that was branched ended meanwhile", "unavailable")
+            raise Refused("unavailable", "the sandbox that was branched ended meanwhile")
         data += piece
     return data
 
@@ -54,7 +42,7 @@ def _records(pipe):
     while True:
         record = json.loads(_read(pipe, int.from_bytes(_read(pipe, 4), "big")))
         if record["kind"] == "failed":
-            raise Refused(record["error"], record["as"])
+            raise Refused(record["as"], record["error"])
         if record["kind"] == "image":
             return
         yield record
@@ -65,9 +53,13 @@ def _records(pipe):
 class _FileSender:
     def __init__(self, pipe):
         self.pipe = pipe
-        self.seen = {}  # identity -> path, of files with several names
+        self.seen = {}  # inode -> path, of files with several names
 
-    def send_tree(self, path):
+    def send(self, tree):
+        self.seen.clear()
+        self._send_tree(tree)
+
+    def _send_tree(self, path):
         info = os.lstat(path)
         self._send("directory", path, info)
         for name in sorted(os.listdir(path)):
@@ -76,9 +68,9 @@ class _FileSender:
     def _send_entry(self, path):
         info = os.lstat(path)
         if stat.S_ISDIR(info.st_mode):
-            self.send_tree(path)
-        elif info.st_nlink > 1 and self.seen.setdefault(_identity(info), path) != path:
-            self._send("same", path, info, target=self.seen[_identity(info)])
+            self._send_tree(path)
+        elif info.st_nlink > 1 and self.seen.setdefault(info.st_ino, path) != path:
+            self._send("same", path, info, target=self.seen[info.st_ino])
         elif stat.S_ISLNK(info.st_mode):
             self._send("link", path, info, target=os.readlink(path))
         elif stat.S_ISREG(info.st_mode):
@@ -86,7 +78,7 @@ class _FileSender:
         elif stat.S_ISFIFO(info.st_mode):
             self._send("fifo", path, info)
         else:
-            raise Refused(f"{path}: no file that can be copied")
+            raise Refused("denied", f"{path}: no file that can be copied")
 
     def _send(self, kind, path, info, **members):
         send_record(self.pipe, kind=kind, path=path, mode=stat.S_IMODE(info.st_mode),
@@ -111,7 +103,7 @@ def send_files(pipe):
     sender = _FileSender(pipe)
     for tree in (troupe_files.WORK, "/tmp"):
         try:
-            sender.send_tree(tree)
+            sender.send(tree)
         except OSError as e:
             raise refusal(e, e.filename or tree) from None
 

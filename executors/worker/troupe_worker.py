@@ -92,7 +92,7 @@ class Worker:
             if arrival:
                 request = {"id": arrival.request}
                 self._settle_in(arrival)
-        except troupe_branch.Refused as e:
+        except troupe_files.Refused as e:
             members = {"error": str(e), "kind": e.kind}
         except BaseException as e:  # of a signal handler that the code has set
             members = {"error": f"{type(e).__name__}: {e}", "kind": "internal"}
@@ -107,7 +107,7 @@ class Worker:
     def _take(self, request):
         try:
             troupe_branch.take(self.bridge, request)
-        except troupe_branch.Refused as e:
+        except troupe_files.Refused as e:
             self._reply(request, error=str(e), kind=e.kind)
 
     # --- files and commands ------------------------------------------------------------------

@@ -281,8 +281,8 @@ result<std::string> from_pool() {
 // ----------------------------------------------------------------------------------
 
 /// A session with `mib` of Python objects.
-result<box> open_filled(blocking_jail& jail, int mib) {
-  auto one = first_result(jail, true);
+result<box> open_filled(blocking_jail& jail, int mib, bool checkpoints) {
+  auto one = first_result(jail, checkpoints);
   if (!one)
     return fail(one.error());
   auto filled =
@@ -295,7 +295,7 @@ result<box> open_filled(blocking_jail& jail, int mib) {
 /// A snippet leaves `mib` of objects alone.
 result<std::string> checkpoints(int mib) {
   blocking_jail jail;
-  auto opened = open_filled(jail, mib);
+  auto opened = open_filled(jail, mib, true);
   if (!opened)
     return fail(opened.error());
   auto& s = **opened;
@@ -327,7 +327,7 @@ sum(int(line.split()[1]) for line in open("/proc/self/smaps_rollup") if line.sta
 
 result<std::string> branches(int mib) {
   blocking_jail jail;
-  auto opened = open_filled(jail, mib);
+  auto opened = open_filled(jail, mib, false);  // a checkpoint would share what is counted
   if (!opened)
     return fail(opened.error());
   std::vector<double> times, own;

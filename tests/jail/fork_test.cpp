@@ -72,7 +72,8 @@ TEST_CASE("a session that lies about itself harms no sandbox but its branch", "[
         patched("t._troupe.send_image", "return 1, 2"),
         patched("troupe_state.State", "raise MemoryError"),
         patched("troupe_state.State", "os._exit(0)"), patched("t.send", "os.close(4)"),
-        patched("t.send", "return None"), patched("os.fork", "return 0")}) {
+        patched("t.send", "return None"), patched("os.fork", "return 0"),
+        std::string{"import os\nos.close(4)"}, std::string{"import os\nos.dup2(1, 4)"}}) {
     INFO(code);
     auto s = fx.open();
     sandbox_limits limits;

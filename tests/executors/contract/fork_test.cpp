@@ -1,5 +1,7 @@
 #include "tests/executors/contract/contract.hpp"
 
+#include <algorithm>
+
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
@@ -131,6 +133,36 @@ out = os.dup(1)
                           "[os.listdir(directory) == os.listdir('/work'), open('data').read()]"))
         == R"([true,"x123456789"])");
   CHECK(fx.run(*b, "n = os.write(out, b'printed')").logs == "printed");
+}
+
+CONTRACT_CASE("a branch's standard descriptors are what the code has made of them", "[fork]") {
+  fx.needs(fx.can().forks);
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, "import os\nf = os.open('errors', os.O_WRONLY | os.O_CREAT)\n"
+                            "os.close(0)\nn = os.dup2(f, 2)\nn = os.write(2, b'one ')"))
+        == "ok");
+  auto b = fx.branch(*s);
+  CHECK(fx.run(*b, "print('seen')\nn = os.write(2, b'two')").logs == "seen\n");
+  CHECK(*fx.get(*b, "errors") == "one two");
+  CHECK(*fx.get(*s, "errors") == "one ");
+  CHECK(fx.run(*b, "os.fstat(0)").error->type == "OSError");
+}
+
+CONTRACT_CASE("as many branches are made as the session's own limits have room for", "[fork]") {
+  fx.needs(fx.can().forks && fx.can().process_limit);
+  sandbox_spec spec;
+  spec.limits.open_files = 32;
+  auto s = fx.open(spec);
+  CHECK(describe(fx.run(*s, "x = 1")) == "ok");
+  auto all = fx.fork(*s, std::vector<sandbox_limits>(32));
+  auto made = std::ranges::count_if(all, [](const auto& b) { return b.has_value(); });
+  CHECK(made >= 16);
+  CHECK(made < 32);
+  for (const auto& b : all)
+    if (!b)
+      CHECK(b.error().code == errc::unavailable);
+  CHECK(tagged(fx.run(*s, "x")) == "1");
+  CHECK(fx.branch(*s));
 }
 
 CONTRACT_CASE("a branch keeps what was imported after it was opened", "[fork]") {
