@@ -1,127 +1,32 @@
-#include "config/options.hpp"
-#include "runtime/core/text.hpp"
-
-#include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
-
-#include <cerrno>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <system_error>
-
-#include <fcntl.h>
-#include <sys/stat.h>
+#include "config/yaml_mapping.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::size_t max_config_bytes = 1u << 20;
 constexpr const char* usual_name = "troupe.yaml";
 
-std::string line_of(const std::string& name, const YAML::Mark& mark) {
-  return mark.line < 0 ? name : fmt::format("{}, line {}", name, mark.line + 1);
-}
-
-tl::unexpected<error> bad(const std::string& where, std::string_view what) {
-  return fail(errc::invalid_argument, fmt::format("{}: {}", where, what));
-}
-
-result<void> check_key(const std::string& key, const std::string& where) {
-  if (find_option(key) != nullptr)
+std::string refusal_of(const std::string& key) {
+  if (key != "api_key")
     return {};
-  if (key == "api_key")
-    return bad(where, "keys do not belong in a file: put the key into a variable and name that "
-                      "with api_key_env");
-  std::vector<std::string_view> names;
+  return "keys do not belong in a file: put the key into a variable and name that with api_key_env";
+}
+
+mapping_kind options_kind() {
+  mapping_kind kind{find_option, {}, refusal_of};
   for (const auto& row : option_table())
-    names.push_back(row.name);
-  return bad(where,
-             fmt::format("unknown key '{}'{}", utf8_prefix(key, 80), did_you_mean(key, names)));
-}
-
-/// The words of a value; a null counts as not written.
-result<std::vector<std::string>> words_of(const option_spec& row, const YAML::Node& value,
-                                          const std::string& where) {
-  std::vector<std::string> words;
-  if (value.IsScalar())
-    words.push_back(value.Scalar());
-  else if (value.IsSequence() && row.type == option_type::list)
-    for (const auto& x : value) {
-      if (!x.IsScalar())
-        return bad(where, fmt::format("{}: each element must be a text", row.name));
-      words.push_back(x.Scalar());
-    }
-  else if (value.IsMap() && row.type == option_type::map)
-    for (const auto& x : value) {
-      if (!x.first.IsScalar() || !x.second.IsScalar())
-        return bad(where, fmt::format("{}: each name must stand for a text", row.name));
-      words.push_back(x.first.Scalar() + "=" + x.second.Scalar());
-    }
-  else if (!value.IsNull())
-    return bad(where, fmt::format("{}: a {} is not {}", row.name,
-                                  value.IsMap() ? "mapping" : "sequence", accepted_form(row)));
-  return words;
-}
-
-result<std::vector<option_input>> inputs_of(const YAML::Node& root, const std::string& name) {
-  std::vector<option_input> inputs;
-  std::set<std::string> seen;
-  for (const auto& pair : root) {
-    auto where = line_of(name, pair.first.Mark());
-    if (!pair.first.IsScalar())
-      return bad(where, "expected 'option: value'");
-    auto key = pair.first.Scalar();
-    if (auto known = check_key(key, where); !known)
-      return fail(known.error());
-    if (!seen.insert(key).second)
-      return bad(where, fmt::format("'{}' stands in the file twice", key));
-    auto words = words_of(*find_option(key), pair.second, where);
-    if (!words)
-      return fail(words.error());
-    if (!pair.second.IsNull())
-      inputs.push_back({key, *words, where});
-  }
-  return inputs;
-}
-
-result<std::string> read_file(const std::string& path) {
-  struct stat about {};
-  if (::stat(path.c_str(), &about) != 0)
-    return fail(errno == ENOENT ? errc::not_found : errc::denied, path + ": " + errno_text(errno));
-  if (!S_ISREG(about.st_mode))
-    return fail(errc::invalid_argument, path + ": is not a regular file");
-  if (about.st_size > static_cast<off_t>(max_config_bytes))
-    return fail(errc::invalid_argument, path + ": is larger than 1 MiB, so it is no configuration");
-  errno = 0;
-  std::ifstream in{path, std::ios::binary};
-  if (!in)
-    return fail(errc::denied, path + ": " + errno_text(errno));
-  return std::string{std::istreambuf_iterator<char>{in}, {}};
+    kind.names.push_back(row.name);
+  return kind;
 }
 
 }  // namespace
 
 result<std::vector<option_input>> parse_config(std::string_view text, const std::string& name) {
-  if (!is_utf8(text))
-    return bad(name, "is not valid UTF-8");
-  try {
-    auto documents = YAML::LoadAll(std::string{text});
-    if (documents.empty() || documents.front().IsNull())
-      return std::vector<option_input>{};
-    if (documents.size() > 1)
-      return bad(name, "holds more than one YAML document");
-    if (!documents.front().IsMap())
-      return bad(line_of(name, documents.front().Mark()), "expected lines of 'option: value'");
-    return inputs_of(documents.front(), name);
-  } catch (const YAML::Exception& e) {
-    return bad(line_of(name, e.mark), e.msg);
-  }
+  return parse_mapping(text, name, options_kind());
 }
 
 result<std::vector<option_input>> read_config(const std::string& path) {
   auto name = path.empty() ? std::string{usual_name} : path;
-  auto text = read_file(name);
+  auto text = read_small_file(name);
   if (!text && path.empty() && text.error().code == errc::not_found)
     return std::vector<option_input>{};
   if (!text)

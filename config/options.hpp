@@ -46,14 +46,14 @@ struct agent_settings {
 };
 
 struct sandbox_options {
-  std::string executor = "jail";  ///< jail, process
-  std::string profile = "default";
-  std::uint64_t memory_bytes = 1ull << 30;
-  std::uint32_t processes = 64;
-  double cpus = 0;                  ///< 0: no limit of its own
-  bool checkpoints = true;          ///< go back to before a snippet that was killed
-  std::uint32_t ready = 4;          ///< made ahead
-  std::uint32_t max_sandboxes = 0;  ///< open at once; 0: as many as max_concurrency
+  std::string executor = "jail";              ///< jail, process
+  std::string profile = "default";            ///< a shipped one's name, or a file
+  std::optional<std::uint64_t> memory_bytes;  ///< these five: instead of the profile's
+  std::optional<std::uint32_t> processes;
+  std::optional<double> cpus;          ///< 0: no limit of its own
+  std::optional<bool> checkpoints;     ///< go back to before a snippet that was killed
+  std::optional<std::uint32_t> ready;  ///< made ahead
+  std::uint32_t max_sandboxes = 0;     ///< open at once; 0: as many as max_concurrency
 };
 
 /// What is special to a batch.

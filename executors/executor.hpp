@@ -36,6 +36,8 @@ struct sandbox_limits {
   std::size_t frame_bytes = 1u << 20;    ///< largest frame from inside
   std::uint32_t tool_calls = 1'000;      ///< per snippet
   std::size_t call_bytes = 16u << 20;    ///< per snippet: of all its tool calls together
+
+  bool operator==(const sandbox_limits&) const = default;
 };
 
 /// A file in the sandbox's work directory.

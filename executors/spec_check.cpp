@@ -2,6 +2,8 @@
 
 #include "runtime/core/text.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
@@ -108,10 +110,11 @@ result<void> check_command(const shell_command& command, const sandbox_limits& l
   return command.cwd.empty() ? result<void>{} : check_path(command.cwd);
 }
 
-result<void> check_spec(const sandbox_spec& spec) {
-  if (spec.profile != "default")
-    return fail(errc::invalid_argument,
-                "unknown sandbox profile '" + to_utf8(spec.profile) + "': there is 'default'");
+result<void> check_spec(const sandbox_spec& spec, const std::vector<std::string>& profiles) {
+  std::vector<std::string_view> names{profiles.begin(), profiles.end()};
+  if (std::ranges::find(names, spec.profile) == names.end())
+    return fail(errc::invalid_argument, "unknown sandbox profile '" + to_utf8(spec.profile) + "'"
+                                          + did_you_mean(spec.profile, names));
   for (const auto& t : spec.tools)
     if (t.name.empty() || !(t.parameters.is_object() || t.parameters.is_null()))
       return fail(errc::invalid_argument,

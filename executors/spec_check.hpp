@@ -3,13 +3,17 @@
 
 #include "executors/executor.hpp"
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
+/// `profiles`: the names that the backend knows.
 /// Errors  invalid_argument: a limit out of range, a file path that could leave /work, files larger
 /// than the work directory, a tool without a name, an unknown profile; the detail names it.
-[[nodiscard]] result<void> check_spec(const sandbox_spec& spec);
+[[nodiscard]] result<void> check_spec(const sandbox_spec& spec,
+                                      const std::vector<std::string>& profiles);
 
 /// Errors  invalid_argument: a path that could leave /work.
 [[nodiscard]] result<void> check_path(std::string_view path);

@@ -129,7 +129,7 @@ std::uint64_t own_inode(const map_list& maps) {
 /// A file without a name cannot be mapped again: its bytes go along.
 void copy_nameless_files(map_list& maps) {
   auto own = own_inode(maps);
-  for (auto& m : std::span{maps.all, maps.count}) {
+  for (auto& m : all_of(maps)) {
     if (m.kind != backing::file || m.shared || m.inode == own)
       continue;
     struct stat info {};
@@ -166,7 +166,7 @@ int write_image(int pipe) {
   copy_nameless_files(w->maps);
   if (auto failed = write_list(pipe, w->maps); failed != 0)
     return failed;
-  for (const auto& m : std::span{w->maps.all, w->maps.count})
+  for (const auto& m : all_of(w->maps))
     if (m.own_pages && m.kind != backing::kernel && !m.shared)
       if (auto failed = write_mapping(pipe, m, *w); failed != 0)
         return failed;

@@ -2,6 +2,7 @@
 
 #include "executors/jail/caps.hpp"
 #include "executors/jail/checkpoint.hpp"
+#include "executors/jail/landlock.hpp"
 #include "executors/jail/limits.hpp"
 #include "executors/jail/python.hpp"
 #include "executors/jail/sandbox_mounts.hpp"
@@ -64,6 +65,8 @@ void reset_signals() {
     must(::chdir("/work") == 0, "enter /work");
     reset_signals();
     become_worker(parts.mode);
+    if (landlock_version() > 0)
+      enter_landlock(0);
     set_limits(parts.request);
     auto frame_bytes = parts.request.frame_bytes;
     const auto& filter = *parts.filter;
@@ -231,7 +234,10 @@ void set_up_and_supervise(sandbox_parts& parts) {
   wait_for_start(parts.start);
   become_init(parts.mode);
   must(::sethostname("sandbox", 7) == 0, "sethostname");
-  if (auto lacking = mount_sandbox(parts.request); lacking != 0)
+  auto lacking = mount_sandbox(parts.request);
+  if (landlock_version() == 0)
+    lacking |= lacking_landlock;
+  if (lacking != 0)
     send_note(parts.control.get(), note_kind::lacking, lacking);
   must(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "not dumpable");
   auto child_signals = open_child_signals();

@@ -1,81 +1,39 @@
 #include "executors/jail/jail_core.hpp"
 
 #include "executors/jail/jail_session.hpp"
+#include "executors/jail/zygote_pool.hpp"
 
 #include <algorithm>
 
 #include <sys/eventfd.h>
 
 namespace troupe::jail {
-namespace {
 
-constexpr millis refill_pause{2};
+jail_core::jail_core(reactor& r) : io{r}, groups{cgroup_tree::none()}, oom_{r} {}
 
-std::string isolation_text(const zygote_hello& hello, int lacking, cgroup_kind groups) {
-  if (!hello.ready)
-    return {};
-  std::string text =
-    "user, pid, mount, ipc, uts and cgroup namespaces, an empty network namespace, "
-    "read-only root, seccomp, no_new_privs, no capabilities, rlimits";
-  if (groups != cgroup_kind::none)
-    text += groups == cgroup_kind::v2 ? ", cgroup v2 limits" : ", cgroup v1 limits";
-  text += hello.root ? ", host uids of its own" : ", rootless";
-  if ((lacking & lacking_proc) != 0)
-    text += ", no /proc";
-  return text;
-}
-
-std::vector<std::string> missing_layers(const zygote_hello& hello, int lacking,
-                                        const cgroup_tree& groups) {
-  if (!hello.ready)
-    return {"not known before the first sandbox has been opened"};
-  std::vector<std::string> missing;
-  if (groups.kind() == cgroup_kind::none)
-    missing.push_back("cgroup limits: memory, processes and CPU are bounded by rlimits and "
-                      "deadlines only ("
-                      + groups.why() + ")");
-  if (!hello.root)
-    missing.emplace_back("a host uid for each sandbox: needs root");
-  if ((lacking & lacking_proc) != 0)
-    missing.emplace_back("/proc inside: this host masks parts of its own, so the kernel refuses a "
-                         "fresh one");
-  if ((lacking & lacking_nesting_limit) != 0)
-    missing.emplace_back("the limit on nested user namespaces: max_user_namespaces cannot be "
-                         "written (seccomp denies them all the same)");
-  return missing;
-}
-
-constexpr executor_abilities abilities{.isolated = true,
-                                       .network_none = true,
-                                       .memory_limit = true,
-                                       .process_limit = true,
-                                       .disk_limit = true,
-                                       .checkpoints = true,
-                                       .forks = true};
-
-}  // namespace
-
-jail_core::jail_core(reactor& r, std::string zygote_path, std::vector<std::string> preload,
-                     std::size_t ready)
-  : io{r}, groups{cgroup_tree::none()}, zygote_path_{std::move(zygote_path)},
-    preload_{std::move(preload)}, oom_{r}, keep_ready_{ready} {}
-
-void jail_core::start() {
+void jail_core::start(const std::string& zygote_path,
+                      const std::vector<sandbox_profile>& profiles) {
   groups = cgroup_tree::probe();
   if (groups.kind() != cgroup_kind::none) {
     oom_.assign(unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
     watch_oom();
   }
-  std::vector<std::string> arguments;
-  for (const auto& module : preload_)
-    arguments.push_back("import=" + module);
-  zygote = std::make_shared<zygote_client>(io, zygote_path_, std::move(arguments),
-                                           [weak = weak_from_this()](const zygote_hello& hello) {
-                                             if (auto self = weak.lock()) {
-                                               std::lock_guard lock{self->mutex_};
-                                               self->hello_ = hello;
-                                             }
-                                           });
+  for (const auto& p : profiles) {
+    pools_.push_back(std::make_shared<zygote_pool>(shared_from_this(), zygote_path, p));
+    pools_.back()->start();
+  }
+}
+
+std::vector<std::string> jail_core::profile_names() const {
+  std::vector<std::string> names;
+  for (const auto& p : pools_)
+    names.push_back(p->profile().name);
+  return names;
+}
+
+std::shared_ptr<zygote_pool> jail_core::pool(const std::string& profile) const {
+  auto it = std::ranges::find_if(pools_, [&](auto& p) { return p->profile().name == profile; });
+  return it == pools_.end() ? nullptr : *it;
 }
 
 /// One event for all sandboxes: which it was is read from their groups.
@@ -92,45 +50,6 @@ void jail_core::watch_oom() {
     }
     self->watch_oom();
   });
-}
-
-// --- sandboxes made ahead
-// --------------------------------------------------------------------------
-
-std::shared_ptr<jail_session> jail_core::take(const sandbox_spec& spec) {
-  refill_soon(spec);
-  while (!ready_.empty()) {
-    auto s = std::move(ready_.back());
-    ready_.pop_back();
-    if (s->ready() && s->fits(spec))
-      return s;
-    s->close({});
-  }
-  return std::make_shared<jail_session>(shared_from_this(), spec);
-}
-
-/// One at a time, each a moment after the reactor has done something else: whoever waits for a
-/// sandbox now comes first.
-void jail_core::refill_soon(const sandbox_spec& spec) {
-  wanted_.limits = spec.limits;
-  wanted_.checkpoints = spec.checkpoints;
-  if (keep_ready_ > 0 && !std::exchange(refilling_, true))
-    io.in(refill_pause, [weak = weak_from_this()] {
-      if (auto self = weak.lock())
-        self->refill();
-    });
-}
-
-void jail_core::refill() {
-  refilling_ = false;
-  std::erase_if(ready_, [](const auto& s) { return s->gone(); });
-  if (closing_ || ready_.size() >= keep_ready_)
-    return;
-  auto s = std::make_shared<jail_session>(shared_from_this(), wanted_);
-  ready_.push_back(s);
-  s->prepare_ahead();
-  if (!s->gone())
-    refill_soon(wanted_);
 }
 
 void jail_core::opening(std::shared_ptr<jail_session> s) {
@@ -162,7 +81,7 @@ void jail_core::ended(const std::shared_ptr<jail_session>& s, bool was_open,
     if (!report.clean())
       ++stats_.unclean_closes;
   }
-  close_zygote_when_empty();
+  close_zygotes_when_empty();
 }
 
 unsigned jail_core::take_slot() {
@@ -177,35 +96,35 @@ void jail_core::free_slot(unsigned slot) {
   slots_[slot] = false;
 }
 
-void jail_core::note_lacking(int bits) {
-  std::lock_guard lock{mutex_};
-  lacking_ |= bits;
-}
-
 void jail_core::close(std::function<void()> done) {
   closing_ = true;
   closed_ = std::move(done);
-  ready_.clear();
+  for (const auto& p : pools_)
+    p->drain();
   auto all = sessions_;
   for (const auto& s : all)
     s->close({});
-  close_zygote_when_empty();
+  close_zygotes_when_empty();
 }
 
-void jail_core::close_zygote_when_empty() {
+void jail_core::close_zygotes_when_empty() {
   if (!closing_ || !sessions_.empty() || !closed_)
     return;
-  zygote->close([self = shared_from_this(), done = std::exchange(closed_, nullptr)] {
+  auto left = std::make_shared<std::size_t>(pools_.size());
+  auto all_closed = [self = shared_from_this(), left, done = std::exchange(closed_, nullptr)] {
+    if (--*left > 0)
+      return;
     self->oom_.close();
     self->groups = cgroup_tree::none();
+    self->pools_.clear();  // they hold us
     done();
-  });
+  };
+  for (const auto& p : std::vector{pools_})
+    p->zygote().close(all_closed);
 }
 
 executor_info jail_core::info() const {
-  std::lock_guard lock{mutex_};
-  return {"jail", isolation_text(hello_, lacking_, groups.kind()),
-          missing_layers(hello_, lacking_, groups), hello_.python, abilities};
+  return pools_.front()->info();
 }
 
 executor_stats jail_core::stats() const {

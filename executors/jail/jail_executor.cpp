@@ -16,22 +16,23 @@ namespace {
 
 using jail::jail_core;
 using jail::jail_session;
+using jail::zygote_pool;
 
 constexpr std::chrono::seconds shutdown_limit{10};
 
 /// One made ahead may have died unseen: then a new one takes its place.
-void open_session(const std::shared_ptr<jail_core>& core, const std::shared_ptr<jail_session>& s,
+void open_session(const std::shared_ptr<zygote_pool>& pool, const std::shared_ptr<jail_session>& s,
                   const sandbox_spec& spec, executor::opened_fn done) {
   auto ahead = s->prepared();
   auto again = ahead ? std::make_shared<sandbox_spec>(spec) : nullptr;
-  s->open(spec, [core, again, weak = std::weak_ptr{s},
+  s->open(spec, [pool, again, weak = std::weak_ptr{s},
                  settings = session_settings{spec.limits, spec.checkpoints},
                  done = std::move(done)](result<void> opened) {
     if (opened)
-      done(
-        std::make_shared<session_sandbox>(core->io, weak.lock(), settings, core->info().isolation));
-    else if (again && opened.error().code == errc::unavailable && !core->closing())
-      open_session(core, std::make_shared<jail_session>(core, *again), *again, done);
+      done(std::make_shared<session_sandbox>(pool->core()->io, weak.lock(), settings,
+                                             pool->info().isolation));
+    else if (again && opened.error().code == errc::unavailable && !pool->core()->closing())
+      open_session(pool, std::make_shared<jail_session>(pool, *again), *again, done);
     else
       done(fail(opened.error()));
   });
@@ -43,12 +44,16 @@ void open_on_reactor(const std::shared_ptr<jail_core>& core, const sandbox_spec&
     done(fail(errc::unavailable, "the jail is closing"));
     return;
   }
-  if (auto checked = check_spec(spec); !checked) {
+  auto checked = check_spec(spec, core->profile_names());
+  auto pool = core->pool(spec.profile);
+  if (checked)
+    checked = pool->check_layers();
+  if (!checked) {
     core->open_failed();
     done(fail(checked.error()));
     return;
   }
-  open_session(core, core->take(spec), spec, std::move(done));
+  open_session(pool, pool->take(spec), spec, std::move(done));
 }
 
 }  // namespace
@@ -57,19 +62,10 @@ struct jail_executor::impl {
   std::shared_ptr<jail_core> core;
 };
 
-std::vector<std::string> jail_options::default_preload() {
-  return {"ast",         "base64",     "bisect",  "collections", "copy",      "csv",
-          "dataclasses", "datetime",   "decimal", "enum",        "fractions", "functools",
-          "hashlib",     "heapq",      "io",      "itertools",   "json",      "math",
-          "operator",    "os",         "pathlib", "queue",       "random",    "re",
-          "stat",        "statistics", "string",  "struct",      "textwrap",  "threading",
-          "time",        "traceback",  "typing",  "unicodedata"};
-}
-
-jail_executor::jail_executor(reactor& io, jail_options options) : impl_{std::make_unique<impl>()} {
-  impl_->core = std::make_shared<jail_core>(io, find_helper(options.zygote_path, "troupe-zygote"),
-                                            std::move(options.preload), options.ready);
-  impl_->core->start();
+jail_executor::jail_executor(reactor& io, const jail_options& options)
+  : impl_{std::make_unique<impl>()} {
+  impl_->core = std::make_shared<jail_core>(io);
+  impl_->core->start(find_helper(options.zygote_path, "troupe-zygote"), options.profiles);
 }
 
 jail_executor::~jail_executor() {

@@ -2,6 +2,7 @@
 // The default executor: kernel-level jails, forked from a warm Python, without a daemon.
 
 #include "executors/executor.hpp"
+#include "executors/sandbox_profile.hpp"
 #include "runtime/net/reactor.hpp"
 
 #include <memory>
@@ -13,24 +14,19 @@ namespace troupe {
 struct jail_options {
   /// The troupe-zygote program. Empty: beside the running program, or in ../libexec/troupe from it.
   std::string zygote_path;
-  /// Modules that are imported before the first sandbox, so that none waits for them.
-  std::vector<std::string> preload = default_preload();
-
-  /// Sandboxes made ahead, of the kind that was opened last: about 2 MB and four descriptors each.
-  std::size_t ready = 0;
-
-  [[nodiscard]] static std::vector<std::string> default_preload();
+  /// One at least, by different names. A spec names the one that it wants.
+  std::vector<sandbox_profile> profiles{1};
 };
 
 /// Opens sandboxes as children of this process. Works as root and without (info() tells what is
-/// lost). Its zygote starts with the first `open`, and again when it has died; live sandboxes do
-/// not notice. When this process dies, all sandboxes die.
+/// lost). A profile's zygote starts with its first `open`, and again when it has died; live
+/// sandboxes do not notice. When this process dies, all sandboxes die.
 ///
 /// Destroy it while the reactor runs, and not on its thread: the destructor closes all sandboxes
 /// and waits until their processes are gone (at most 10 s).
 class jail_executor final : public executor {
 public:
-  explicit jail_executor(reactor& io, jail_options options = {});
+  explicit jail_executor(reactor& io, const jail_options& options = {});
   ~jail_executor() override;
   jail_executor(const jail_executor&) = delete;
   jail_executor& operator=(const jail_executor&) = delete;

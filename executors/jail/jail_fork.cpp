@@ -29,9 +29,9 @@ struct branch {
 /// One fork(), from the request to the answer. Kept alive by what it waits for.
 class forking : public std::enable_shared_from_this<forking> {
 public:
-  forking(std::shared_ptr<jail_core> core, std::shared_ptr<jail_session> source,
+  forking(std::shared_ptr<zygote_pool> pool, std::shared_ptr<jail_session> source,
           sandbox::forked_fn done)
-    : core_{std::move(core)}, source_{std::move(source)}, spec_{source_->spec()},
+    : pool_{std::move(pool)}, source_{std::move(source)}, spec_{source_->spec()},
       done_{std::move(done)} {}
 
   void start(const std::vector<sandbox_limits>& all) {
@@ -46,17 +46,21 @@ private:
   // --- the sandboxes ---------------------------------------------------------------------------
 
   void open(branch& b) {
+    if (source_->gone()) {
+      opened(b, fail(errc::unavailable, "the sandbox is gone"));
+      return;
+    }
     auto spec = spec_;
     spec.limits = b.limits;
-    if (auto checked = check_spec(spec); !checked) {
-      core_->open_failed();
+    if (auto checked = check_spec(spec, pool_->core()->profile_names()); !checked) {
+      pool_->core()->open_failed();
       opened(b, fail(checked.error()));
       return;
     }
-    b.session = core_->take(spec);
+    b.session = pool_->take(spec);
     if (b.session->prepared() && b.session->zygote() != source_->zygote()) {
       b.session->close({});
-      b.session = std::make_shared<jail_session>(core_, spec);
+      b.session = std::make_shared<jail_session>(pool_, spec);
     }
     b.session->open(spec, [self = shared_from_this(), &b](result<void> outcome) {
       self->opened(b, std::move(outcome));
@@ -145,16 +149,16 @@ private:
 
   result<std::shared_ptr<sandbox>> result_of(branch& b) {
     if (b.moved)
-      return std::make_shared<session_sandbox>(core_->io, b.session,
+      return std::make_shared<session_sandbox>(pool_->core()->io, b.session,
                                                session_settings{b.limits, spec_.checkpoints},
-                                               core_->info().isolation);
+                                               pool_->info().isolation);
     if (b.session)
       b.session->close({});
     // Why the source gave none says more than that none came.
     return fail(source_failure_ ? *source_failure_ : *b.failure);
   }
 
-  std::shared_ptr<jail_core> core_;
+  std::shared_ptr<zygote_pool> pool_;
   std::shared_ptr<jail_session> source_;
   sandbox_spec spec_;
   sandbox::forked_fn done_;
@@ -165,9 +169,9 @@ private:
 
 }  // namespace
 
-void fork_session(const std::shared_ptr<jail_core>& core, std::shared_ptr<jail_session> source,
+void fork_session(std::shared_ptr<zygote_pool> pool, std::shared_ptr<jail_session> source,
                   const std::vector<sandbox_limits>& branches, sandbox::forked_fn done) {
-  std::make_shared<forking>(core, std::move(source), std::move(done))->start(branches);
+  std::make_shared<forking>(std::move(pool), std::move(source), std::move(done))->start(branches);
 }
 
 }  // namespace troupe::jail

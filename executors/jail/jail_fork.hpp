@@ -2,8 +2,8 @@
 // fork() of a live session, as the runtime sees it: opens a sandbox for each branch, and has the
 // workers move the session through a pipe. What goes through it is never read here.
 
-#include "executors/jail/jail_core.hpp"
 #include "executors/jail/jail_session.hpp"
+#include "executors/jail/zygote_pool.hpp"
 
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace troupe::jail {
 
 /// As sandbox::fork. `source` is open and does nothing else. Reactor's thread only.
-void fork_session(const std::shared_ptr<jail_core>& core, std::shared_ptr<jail_session> source,
+void fork_session(std::shared_ptr<zygote_pool> pool, std::shared_ptr<jail_session> source,
                   const std::vector<sandbox_limits>& branches, sandbox::forked_fn done);
 
 }  // namespace troupe::jail

@@ -68,8 +68,9 @@ error system_error(std::string what) {
 
 }  // namespace
 
-jail_session::jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec)
-  : core_{std::move(core)}, limits_{spec.limits}, checkpoints_{spec.checkpoints},
+jail_session::jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec)
+  : pool_{std::move(pool)}, core_{pool_->core()}, limits_{spec.limits},
+    checkpoints_{spec.checkpoints},
     link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec.limits)},
     control_{core_->io}, exit_{core_->io} {}
 
@@ -115,7 +116,7 @@ void jail_session::prepare() {
     return;
   }
   spawning_ = true;
-  core_->zygote->spawn(
+  pool_->zygote().spawn(
     make_request(), [self = shared_from_this()] { return self->make_channels(); },
     [self = shared_from_this()](result<spawned> got) { self->on_spawned(std::move(got)); });
 }
@@ -123,7 +124,7 @@ void jail_session::prepare() {
 void jail_session::on_open_timeout() {
   error e{errc::timeout, "the sandbox was not ready after " + seconds_text(limits_.open_timeout)};
   if (spawning_)
-    core_->zygote->restart();
+    pool_->zygote().restart();
   doom(snippet_end::killed, e.detail);
   finish_open(fail(std::move(e)));
 }
@@ -211,10 +212,24 @@ void jail_session::on_spawned(result<spawned> got) {
     return;
   }
   watch_control();
-  link_->start();
+  if (insist_on_layers())
+    link_->start();
+}
+
+/// False, and the end, when the profile requires a layer that is missing.
+bool jail_session::insist_on_layers() {
+  auto checked = pool_->check_layers();
+  if (checked)
+    return true;
+  open_error_ = checked.error();
+  doom(snippet_end::killed, open_error_.detail);
+  return false;
 }
 
 void jail_session::handshake_done(result<void> outcome) {
+  read_notes();  // what it lacks was said before the worker began
+  if (verdict_)
+    return;
   if (outcome) {
     finish_open({});
     return;
@@ -277,7 +292,8 @@ void jail_session::on_note(const init_note& note) {
                    "the sandbox cannot be set up: " + stage + ": " + errno_text(note.value)};
     break;
   case note_kind::lacking:
-    core_->note_lacking(note.value);
+    pool_->note_lacking(note.value);
+    insist_on_layers();
     break;
   case note_kind::exited:
     worker_status_ = note.value;
@@ -314,7 +330,7 @@ void jail_session::begin(std::unique_ptr<worker_request> request) {
 
 void jail_session::fork(const std::vector<sandbox_limits>& branches,
                         const sandbox::forked_fn& done) {
-  fork_session(core_, shared_from_this(), branches, done);
+  fork_session(pool_, shared_from_this(), branches, done);
 }
 
 sandbox_spec jail_session::spec() const {

@@ -4,6 +4,7 @@
 #include "executors/channel.hpp"
 #include "executors/executor.hpp"
 #include "executors/jail/jail_core.hpp"
+#include "executors/jail/zygote_pool.hpp"
 #include "executors/worker_link.hpp"
 #include "executors/worker_session.hpp"
 
@@ -25,7 +26,7 @@ public:
   using opened_fn = std::function<void(result<void>)>;
 
   /// Of `spec` only what is set before the worker starts: limits, checkpoints.
-  jail_session(std::shared_ptr<jail_core> core, const sandbox_spec& spec);
+  jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec);
   ~jail_session() override;
 
   /// Creates the sandbox ahead of its use.
@@ -80,6 +81,7 @@ private:
   [[nodiscard]] result<zygote_client::channels> make_channels();
   [[nodiscard]] spawn_request make_request() const;
   void on_spawned(result<spawned> got);
+  bool insist_on_layers();
   void on_open_timeout();
   void finish_open(result<void> outcome);
 
@@ -106,6 +108,7 @@ private:
   void report_closed();
   [[nodiscard]] snippet_outcome killed_outcome(const verdict& v);
 
+  std::shared_ptr<zygote_pool> pool_;
   std::shared_ptr<jail_core> core_;
   sandbox_limits limits_;
   bool checkpoints_ = false;

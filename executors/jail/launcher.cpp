@@ -3,6 +3,7 @@
 //
 // Usage (by the runtime only): troupe-zygote KEY=VALUE... with a seqpacket socket at descriptor 3
 // and a shared page at 4. Keys: python (its program, as the root names it), import (a module),
+// try_import (one that may be missing),
 // root (a directory), program (a name), mount (FROM:TO).
 
 #include "executors/jail/hello.hpp"
@@ -27,16 +28,27 @@ from importlib.machinery import ExtensionFileLoader, ModuleSpec
 _, module, mode, *names = sys.argv
 sys.argv, sys.orig_argv = [""], ["python3"]
 sys.path.remove("")
-del os.environ["PYTHONHASHSEED"]
 loader = ExtensionFileLoader("troupe_zygote", module)
 zygote = loader.create_module(ModuleSpec("troupe_zygote", loader, origin=module))
-sys.exit(zygote.run(mode, names))
+if failed := zygote.load(names):
+    sys.exit(failed)
+for name in set(os.environ) - {"HOME", "LANG", "PATH", "TMPDIR"}:
+    del os.environ[name]
+sys.exit(zygote.serve(mode))
 )";
 
-// All that snippets find in their environment but for the seed: sets and dicts of text iterate in
-// the same order in each sandbox, so that a run can be replayed.
-constexpr const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/work",
-                                       "TMPDIR=/tmp", "LANG=C.UTF-8", "PYTHONHASHSEED=0"};
+// Snippets find the first four. Sets and dicts of text iterate in the same order in each sandbox,
+// so that a run can be replayed. A zygote with threads could not be forked.
+constexpr const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                       "HOME=/work",
+                                       "TMPDIR=/tmp",
+                                       "LANG=C.UTF-8",
+                                       "PYTHONHASHSEED=0",
+                                       "OMP_NUM_THREADS=1",
+                                       "OPENBLAS_NUM_THREADS=1",
+                                       "MKL_NUM_THREADS=1",
+                                       "MPLBACKEND=Agg",
+                                       "MPLCONFIGDIR=/tmp/matplotlib"};
 
 struct settings {
   root_settings root;
@@ -61,6 +73,8 @@ settings parse(const std::vector<std::string_view>& arguments) {
         {value.substr(0, value.find(':')), value.substr(value.find(':') + 1)});
     else if (key == "import")
       s.imports.push_back(value);
+    else if (key == "try_import")
+      s.imports.push_back(value + may_be_missing);
     else
       throw setup_error{"unknown setting " + std::string{text}, 0};
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace troupe::jail {
@@ -56,6 +57,10 @@ struct map_list {
 
   [[nodiscard]] const char* path_of(const mapping& m) const noexcept { return paths + m.path; }
 };
+
+[[nodiscard]] inline std::span<mapping> all_of(map_list& list) noexcept {
+  return {list.all, list.count};
+}
 
 /// Reads "/proc/self/maps", or "/proc/self/smaps" to know own_pages too. Returns 0 or an errno;
 /// E2BIG when there are too many.

@@ -50,9 +50,15 @@ void must_python(bool ok, const std::string& what) {
     throw setup_error{what + ": " + take_python_error(), 0};
 }
 
-void import_module(const std::string& name) {
+void import_module(std::string name) {
+  auto optional = name.ends_with(may_be_missing);
+  if (optional)
+    name.pop_back();
   object module{PyImport_ImportModule(name.c_str())};
-  must_python(static_cast<bool>(module), "import " + name);
+  if (optional && PyErr_ExceptionMatches(PyExc_ModuleNotFoundError) != 0)
+    PyErr_Clear();
+  else
+    must_python(static_cast<bool>(module), "import " + name);
 }
 
 void load_worker_modules() {
@@ -72,20 +78,29 @@ void call(const char* module_name, const char* function) {
   must_python(static_cast<bool>(done), function);
 }
 
-/// run(mode, modules) -> int: serves the runtime; the exit status.
-PyObject* run(PyObject*, PyObject* args) {
-  const char* mode = nullptr;
+/// load(modules) -> int: 0, or the exit status once the runtime has been told why not.
+PyObject* load(PyObject*, PyObject* args) {
   PyObject* names = nullptr;
-  if (PyArg_ParseTuple(args, "sO", &mode, &names) == 0)
+  if (PyArg_ParseTuple(args, "O", &names) == 0)
     return nullptr;
   std::vector<std::string> modules;
   for (Py_ssize_t i = 0; i < PyList_Size(names); ++i)
     modules.push_back(text_of(PyList_GetItem(names, i)));
-  auto as_root = std::string{mode} == mode_text(privilege::root);
-  return PyLong_FromLong(run_zygote(as_root ? privilege::root : privilege::rootless, modules));
+  return PyLong_FromLong(prepare_zygote(modules));
 }
 
-PyMethodDef methods[] = {{"run", run, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+/// serve(mode) -> int: serves the runtime; the exit status.
+PyObject* serve(PyObject*, PyObject* args) {
+  const char* mode = nullptr;
+  if (PyArg_ParseTuple(args, "s", &mode) == 0)
+    return nullptr;
+  auto as_root = std::string{mode} == mode_text(privilege::root);
+  return PyLong_FromLong(run_zygote(as_root ? privilege::root : privilege::rootless));
+}
+
+PyMethodDef methods[] = {{"load", load, METH_VARARGS, nullptr},
+                         {"serve", serve, METH_VARARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_def = {
   PyModuleDef_HEAD_INIT, "troupe_zygote", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};

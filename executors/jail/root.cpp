@@ -42,10 +42,12 @@ constexpr bind binds[] = {{"/proc", process_files}, {"/dev/null", device},
 
 constexpr const char* directories[] = {"/dev", "/etc", "/tmp", "/work"};
 
-/// Of the host, those that are there. Compilers have their parts in other places.
+/// Of the host, those that are there. Compilers have their parts in other places. Through the links
+/// of /etc/alternatives Debian finds its BLAS; its matplotlib insists on a file in /etc.
 constexpr const char* host_trees[] = {"/usr/lib/python3*",     "/usr/local/lib/python3*",
                                       "/usr/lib/*-linux-gnu*", "/usr/lib64",
-                                      "/usr/lib/locale",       "/usr/share"};
+                                      "/usr/lib/locale",       "/usr/share",
+                                      "/etc/alternatives",     "/etc/matplotlibrc"};
 
 /// Links into /usr: on a system where they are directories their programs and libraries are bound.
 constexpr const char* top_level_libraries[] = {"/lib", "/lib32", "/lib64", "/libx32"};
@@ -186,6 +188,21 @@ bool add_program(const std::string& name) {
   return false;
 }
 
+/// What runs as another user elsewhere has no effect here; better still, it is not there.
+void cover_setuid_files(const std::string& tree) {
+  std::error_code ec;
+  for (fs::recursive_directory_iterator it{new_root + tree, ec}, end; !ec && it != end;
+       it.increment(ec)) {
+    struct stat info {};
+    if (::lstat(it->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)
+        || (info.st_mode & (S_ISUID | S_ISGID)) == 0)
+      continue;
+    auto cover = old_root + "/dev/null";
+    if (::mount(cover.c_str(), it->path().c_str(), nullptr, MS_BIND, nullptr) != 0)
+      give_up("cover " + it->path().string());
+  }
+}
+
 void make_link(const std::string& target, const std::string& path) {
   if (::symlink(target.c_str(), (new_root + path).c_str()) != 0)
     give_up("make " + path + " in the root");
@@ -214,27 +231,43 @@ void copy_loader_cache() {
     must(write_file((new_root + path).c_str(), bytes), "write ld.so.cache");
 }
 
-/// The interpreter under its own name and the one it was asked for by, and whatever lies outside
-/// the trees above.
-void add_python(const std::string& python) {
-  auto program = resolve(python);
-  auto prefix = program.parent_path().parent_path();
-  if (prefix != "/usr" && prefix != "/") {
-    bind_into_root(prefix, prefix, read_only);
-  } else {
-    bind_into_root(program, program, read_only);
-  }
+/// Where the host has what the root names `path`; the mounts are made later.
+std::string host_path(const std::string& path, const std::vector<extra_mount>& mounts) {
+  for (const auto& m : mounts)
+    if (path.starts_with(m.to + "/"))
+      return m.from + path.substr(m.to.size());
+  return path;
+}
+
+void add_name(const std::string& name, const std::string& program) {
   std::error_code ec;
-  if (auto path = new_root + python; !fs::exists(path, ec)) {
-    make_directories(fs::path{path}.parent_path());
-    make_link(program, python);
-  }
+  if (fs::exists(fs::symlink_status(new_root + name, ec)))
+    return;
+  make_directories(fs::path{new_root + name}.parent_path());
+  make_link(program, name);
+}
+
+/// The interpreter, with whatever of its own lies outside the trees above.
+void add_python(const root_settings& settings) {
+  auto on_host = host_path(settings.python, settings.mounts);
+  auto program = resolve(on_host);
+  auto prefix = program.parent_path().parent_path();
+  if (prefix != "/usr" && prefix != "/")
+    bind_into_root(prefix, prefix, read_only);
+  else
+    bind_into_root(program, program, read_only);
+  if (on_host == settings.python)
+    add_name(on_host, program);
+  add_name("/usr/bin/python3", program);
 }
 
 void add_host_parts(const root_settings& settings) {
   for (auto* pattern : host_trees)
-    for (const auto& path : host_paths(pattern))
+    for (const auto& path : host_paths(pattern)) {
       bind_into_root(path, path, read_only);
+      if (path.starts_with("/usr/lib"))
+        cover_setuid_files(path);
+    }
   for (auto* path : top_level_libraries)
     add_top_level(path);
   make_directories(new_root + "/usr/bin");
@@ -244,7 +277,7 @@ void add_host_parts(const root_settings& settings) {
   for (const auto& name : settings.programs)
     if (!add_program(name))
       throw setup_error{"there is no program '" + name + "' that a sandbox may have", 0};
-  add_python(settings.python);
+  add_python(settings);
   for (const auto& f : text_files)
     must(write_file((new_root + f.path).c_str(), f.text), "write a file of /etc");
   copy_loader_cache();
@@ -299,6 +332,11 @@ void fill_template(const root_settings& settings) {
   }
   for (auto* path : directories)
     make_directories(new_root + path);
+  // For what modules write as they are imported; each sandbox mounts its own over it.
+  must(::mount("troupe", (new_root + "/tmp").c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
+               "size=64m,mode=0755")
+         == 0,
+       "mount the zygote's /tmp");
   for (const auto& b : binds)
     bind_into_root(b.path, b.path, b.attributes);
   for (const auto& l : links)

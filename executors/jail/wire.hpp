@@ -13,6 +13,9 @@ inline constexpr int zygote_fd = 3;
 /// Descriptor of the zygote's birth record.
 inline constexpr int birth_fd = 4;
 
+/// Ends the name of a module that the zygote imports only when it is there.
+inline constexpr char may_be_missing = '?';
+
 /// Descriptor of the zygote's Python module, which is outside the root that Python starts in.
 inline constexpr int module_fd = 5;
 
@@ -77,6 +80,7 @@ enum class note_kind : std::uint8_t {
 
 inline constexpr std::int32_t lacking_proc = 1;
 inline constexpr std::int32_t lacking_nesting_limit = 2;
+inline constexpr std::int32_t lacking_landlock = 4;
 
 /// Init to the runtime.
 struct init_note {

@@ -9,6 +9,8 @@
 #include "executors/jail/python.hpp"
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@
 
 namespace troupe::jail {
 namespace {
+
+constexpr int failed = 71;  // EX_OSERR
 
 /// The descriptors that came with a message.
 std::vector<unique_fd> take_descriptors(msghdr& message) {
@@ -137,24 +141,42 @@ void serve(privilege mode, const seccomp_filter& filter, birth_record& birth) {
   }
 }
 
+/// Of the zygote, which forks: its threads would be missing in each sandbox.
+int count_threads() {
+  std::error_code ec;
+  std::filesystem::directory_iterator tasks{"/proc/self/task", ec};
+  return ec ? 1 : static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
 }  // namespace
 
-int run_zygote(privilege mode, const std::vector<std::string>& modules) {
+int prepare_zygote(const std::vector<std::string>& modules) {
   ::close(module_fd);
   ::prctl(PR_SET_NAME, "troupe-zygote");
   ::mallopt(M_ARENA_MAX, 2);  // an arena reserves 64 MB of a sandbox's address space
   ::umask(022);
   try {
+    load_worker(modules);
+    if (count_threads() > 1)
+      throw setup_error{"a module that is imported ahead has started a thread", 0};
+    return 0;
+  } catch (const setup_error& e) {
+    send_failure(e);
+    return failed;
+  }
+}
+
+int run_zygote(privilege mode) {
+  try {
     auto& birth = map_birth_record();
     seccomp_filter filter;
-    load_worker(modules);
     reduce_zygote(mode);
     send_ready(python_version(), mode);
     serve(mode, filter, birth);
     return 0;
   } catch (const setup_error& e) {
     send_failure(e);
-    return 71;  // EX_OSERR
+    return failed;
   }
 }
 

@@ -28,9 +28,9 @@ constexpr executor_abilities abilities{.memory_limit = true};
 }  // namespace
 
 process_core::process_core(reactor& r, std::string keeper, result<std::string> interpreter,
-                           std::filesystem::path where)
+                           std::filesystem::path where, std::string profile_name)
   : io{r}, keeper_path{std::move(keeper)}, directory{std::move(where)},
-    python_{std::move(interpreter)} {}
+    profile{std::move(profile_name)}, python_{std::move(interpreter)} {}
 
 result<int> process_core::image() {
   if (!image_) {

@@ -23,11 +23,12 @@ class process_core {
 public:
   /// `python` is the interpreter's path, or why there is none.
   process_core(reactor& io, std::string keeper_path, result<std::string> python,
-               std::filesystem::path directory);
+               std::filesystem::path directory, std::string profile);
 
   reactor& io;
   const std::string keeper_path;
   const std::filesystem::path directory;  ///< where each sandbox has a directory of its own
+  const std::string profile;              ///< the one that specs may name
 
   /// The worker's Python, for source_fd. Errors  unavailable.
   [[nodiscard]] result<int> image();

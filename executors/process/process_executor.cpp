@@ -55,7 +55,7 @@ void open_on_reactor(const std::shared_ptr<process_core>& core, const sandbox_sp
     done(fail(errc::unavailable, "the executor is closing"));
     return;
   }
-  if (auto checked = check_spec(spec); !checked) {
+  if (auto checked = check_spec(spec, {core->profile}); !checked) {
     core->open_failed();
     done(fail(checked.error()));
     return;
@@ -80,9 +80,9 @@ struct process_executor::impl {
 
 process_executor::process_executor(reactor& io, const process_options& options)
   : impl_{std::make_unique<impl>()} {
-  impl_->core =
-    std::make_shared<process_core>(io, find_helper(options.keeper_path, "troupe-keeper"),
-                                   find_python(options.python), directory_of(options));
+  impl_->core = std::make_shared<process_core>(
+    io, find_helper(options.keeper_path, "troupe-keeper"), find_python(options.python),
+    directory_of(options), options.profile);
 }
 
 process_executor::~process_executor() {

@@ -18,6 +18,8 @@ struct process_options {
   std::string keeper_path{};
   /// Where each sandbox has its directory. Empty: TMPDIR, or /tmp.
   std::string directory{};
+  /// The name that a spec may give as its profile; only its limits count here.
+  std::string profile = "default";
 };
 
 /// Opens sandboxes as children of this process. Never chosen unless it is asked for by name.

@@ -60,6 +60,17 @@ std::size_t sandbox_limit(std::size_t wanted) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 10));
 }
 
+/// What only a jail can give; empty: nothing.
+std::string demand_of(const sandbox_profile& p) {
+  if (!p.required.empty())
+    return "the layer " + std::string{to_string(p.required.front())};
+  if (p.network)
+    return "a network with an allow list";
+  if (!p.root.empty() || !p.mounts.empty())
+    return "a root of its own";
+  return {};
+}
+
 }  // namespace
 
 runtime_options runtime_options_from(const settings& s, bool live_output) {
@@ -93,17 +104,38 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
   };
 }
 
-result<runtime::make_executor> executor_from(const settings& s) {
+result<profile_settings> profile_from(const settings& s) {
+  auto p = find_profile(s.sandbox.profile);
+  if (!p)
+    return p;
+  auto& limits = p->limits;
+  limits.memory_bytes = s.sandbox.memory_bytes.value_or(limits.memory_bytes);
+  limits.processes = s.sandbox.processes.value_or(limits.processes);
+  limits.cpus = s.sandbox.cpus.value_or(limits.cpus);
+  p->checkpoints = s.sandbox.checkpoints.value_or(p->checkpoints);
+  if (s.sandbox.ready)
+    p->profile.ready = *s.sandbox.ready;
+  if (!s.agent.imports.empty())
+    p->imports = s.agent.imports;
+  if (s.sandbox.executor == "process")
+    if (auto demand = demand_of(p->profile); !demand.empty())
+      return fail(errc::invalid_argument, "the executor 'process' cannot give what the profile '"
+                                            + p->profile.name + "' demands: " + demand);
+  return p;
+}
+
+result<runtime::make_executor> executor_from(const settings& s, const sandbox_profile& profile) {
   if (s.sandbox.executor == "jail")
-    return [ready = s.sandbox.ready](reactor& io) {
+    return [profile](reactor& io) {
       jail_options options;
-      options.ready = ready;
-      return result<std::shared_ptr<executor>>{
-        std::make_shared<jail_executor>(io, std::move(options))};
+      options.profiles = {profile};
+      return result<std::shared_ptr<executor>>{std::make_shared<jail_executor>(io, options)};
     };
   if (s.sandbox.executor == "process")
-    return [](reactor& io) {
-      auto made = std::make_shared<process_executor>(io, process_options{});
+    return [name = profile.name](reactor& io) {
+      process_options options;
+      options.profile = name;
+      auto made = std::make_shared<process_executor>(io, options);
       log::warn("the executor is 'process'; its isolation is " + made->info().isolation);
       return result<std::shared_ptr<executor>>{std::move(made)};
     };
@@ -130,12 +162,13 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
 }
 
 result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
+                                                           const std::vector<std::string>& imports,
                                                            const env_lookup& env) {
   agent_options o;
   o.prompts = shipped_prompts();
   o.instructions = s.agent.instructions;
   o.tools = tools.specs();
-  o.imports = s.agent.imports;
+  o.imports = imports;
   o.max_steps = s.agent.max_steps;
   o.run_time = s.agent.run_time;
   o.step_time = s.agent.step_time;
@@ -149,15 +182,9 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   return define_agent(std::move(o));
 }
 
-sandbox_spec sandbox_from(const settings& s, const tool_set& tools) {
-  sandbox_spec spec;
-  spec.profile = s.sandbox.profile;
+sandbox_spec sandbox_from(const profile_settings& profile, const tool_set& tools) {
+  auto spec = profile.spec();
   spec.tools = tools.specs();
-  spec.imports = s.agent.imports;
-  spec.limits.memory_bytes = s.sandbox.memory_bytes;
-  spec.limits.processes = s.sandbox.processes;
-  spec.limits.cpus = s.sandbox.cpus;
-  spec.checkpoints = s.sandbox.checkpoints;
   return spec;
 }
 

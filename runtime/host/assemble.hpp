@@ -3,6 +3,7 @@
 
 #include "actors/agent.hpp"
 #include "config/options.hpp"
+#include "config/profile_file.hpp"
 #include "runtime/host/runtime.hpp"
 
 #include <memory>
@@ -19,18 +20,24 @@ namespace troupe {
 [[nodiscard]] result<runtime::make_endpoint> endpoint_from(const settings& s,
                                                            const env_lookup& env);
 
+/// The profile that the settings name, with what they say otherwise.
+/// Errors  find_profile's; invalid_argument: the executor cannot give what the profile demands.
+[[nodiscard]] result<profile_settings> profile_from(const settings& s);
+
 /// How to make the executor.
 /// Errors  invalid_argument: an executor that does not exist.
-[[nodiscard]] result<runtime::make_executor> executor_from(const settings& s);
+[[nodiscard]] result<runtime::make_executor> executor_from(const settings& s,
+                                                           const sandbox_profile& profile);
 
 /// The tools by their names, final_answer among them.
 /// Errors  not_found: the nearest name.
 [[nodiscard]] result<std::shared_ptr<const tool_set>> tools_from(const settings& s);
 
 [[nodiscard]] result<std::shared_ptr<const agent_definition>>
-agent_from(const settings& s, const tool_set& tools, const env_lookup& env);
+agent_from(const settings& s, const tool_set& tools, const std::vector<std::string>& imports,
+           const env_lookup& env);
 
-[[nodiscard]] sandbox_spec sandbox_from(const settings& s, const tool_set& tools);
+[[nodiscard]] sandbox_spec sandbox_from(const profile_settings& profile, const tool_set& tools);
 
 /// Opens one sandbox and closes it: what is wrong with the machine or the spec is found before the
 /// first model call is paid. Blocks, at most the spec's open_timeout and a little.

@@ -1,6 +1,7 @@
 #include "runtime/host/bench_jail.hpp"
 
 #include "executors/jail/jail_executor.hpp"
+#include "runtime/core/memory.hpp"
 #include "runtime/host/bench_parts.hpp"
 
 #include <fmt/format.h>
@@ -44,15 +45,6 @@ micros cpu_with_children() {
   for (const auto& t : {own.ru_utime, own.ru_stime, ended.ru_utime, ended.ru_stime})
     total += std::chrono::seconds{t.tv_sec} + micros{t.tv_usec};
   return total;
-}
-
-std::uint64_t memory_available() {
-  std::ifstream in{"/proc/meminfo"};
-  std::string key, unit;
-  for (std::uint64_t kib = 0; in >> key >> kib >> unit;)
-    if (key == "MemAvailable:")
-      return kib << 10;
-  return 0;
 }
 
 std::size_t open_descriptors() {
@@ -202,7 +194,7 @@ public:
 private:
   static jail_options options(std::size_t ready) {
     jail_options o;
-    o.ready = ready;
+    o.profiles.front().ready = ready;
     return o;
   }
 
@@ -356,19 +348,19 @@ result<std::string> branches(int mib) {
 
 result<std::string> crowd() {
   constexpr std::uint64_t each = 4u << 20;
-  auto n = std::min<std::size_t>(2'000, memory_available() / each);
+  auto n = std::min<std::size_t>(2'000, available_memory() / each);
   blocking_jail jail;
   auto one = first_result(jail);
   if (!one)
     return fail(one.error());
-  auto memory = memory_available();
+  auto memory = available_memory();
   auto descriptors = open_descriptors();
   auto from = steady_clock::now();
   auto all = jail.open_many(n);
   if (!all)
     return fail(all.error());
   auto opened = since_us(from) / 1e6;
-  auto held = static_cast<double>(memory) - static_cast<double>(memory_available());
+  auto held = static_cast<double>(memory) - static_cast<double>(available_memory());
   auto fds = static_cast<double>(open_descriptors() - descriptors);
   std::size_t answers = 0;
   for (const auto& s : *all)

@@ -204,14 +204,17 @@ result<void> evaluation::impl::begin() {
   auto tools = tools_from(o);
   if (!tools)
     return fail(tools.error());
-  auto agent = agent_from(o, **tools, request.env);
+  auto profile = profile_from(o);
+  if (!profile)
+    return fail(profile.error());
+  auto agent = agent_from(o, **tools, profile->imports, request.env);
   if (!agent)
     return fail(agent.error());
-  auto box = sandbox_from(o, **tools);
-  if (auto fits = check_spec(box); !fits)
+  auto box = sandbox_from(*profile, **tools);
+  if (auto fits = check_spec(box, {profile->profile.name}); !fits)
     return fits;
   auto model = endpoint_from(o, request.env);
-  auto boxes = executor_from(o);
+  auto boxes = executor_from(o, profile->profile);
   if (!model || !boxes)
     return fail(model ? boxes.error() : model.error());
 

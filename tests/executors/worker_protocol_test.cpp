@@ -167,11 +167,12 @@ TEST_CASE("a command is checked before it is sent", "[protocol]") {
 }
 
 TEST_CASE("a spec is checked before anything is started for it", "[protocol]") {
-  CHECK(check_spec({}));
-  auto refused = [](auto change) {
+  const std::vector<std::string> profiles{"default", "tight"};
+  CHECK(check_spec({}, profiles));
+  auto refused = [&](auto change) {
     sandbox_spec spec;
     change(spec);
-    auto checked = check_spec(spec);
+    auto checked = check_spec(spec, profiles);
     REQUIRE(!checked);
     CHECK(checked.error().code == errc::invalid_argument);
     return checked.error().detail;

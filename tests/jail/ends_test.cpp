@@ -23,14 +23,6 @@ millis since(time_point start) {
 /// Generous: the machine may be busy. A lost deadline would last for ever.
 constexpr millis tolerance{500};
 
-std::vector<int> zygotes() {
-  std::vector<int> pids;
-  for (auto pid : take_footprint().children)
-    if (!is_first_process(pid))
-      pids.push_back(pid);
-  return pids;
-}
-
 bool exists(int pid) {
   return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
@@ -326,7 +318,7 @@ TEST_CASE("a zygote that is not there is named", "[jail][zygote]") {
 
 TEST_CASE("a preload that does not import fails the open and says why", "[jail][zygote]") {
   jail_options options;
-  options.preload = {"json", "no_such_module"};
+  options.profiles.front().preload = {"json", "no_such_module"};
   jail_fixture fx{options};
   auto s = fx.try_open();
   REQUIRE(!s);

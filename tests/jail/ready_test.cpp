@@ -12,7 +12,7 @@ namespace {
 
 jail_options with_ready(std::size_t n) {
   jail_options options;
-  options.ready = n;
+  options.profiles.front().ready = n;
   return options;
 }
 
