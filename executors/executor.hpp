@@ -90,6 +90,7 @@ public:
   using put_fn = std::function<void(result<void>)>;
   using got_fn = std::function<void(result<std::string>)>;
   using shell_fn = std::function<void(shell_outcome)>;
+  using forked_fn = std::function<void(std::vector<result<std::shared_ptr<sandbox>>>)>;
 
   virtual ~sandbox() = default;
 
@@ -122,6 +123,21 @@ public:
   /// Errors  as run; invalid_argument (no program, a NUL, text that is not UTF-8, the path).
   [[nodiscard]] virtual result<void> shell(shell_command command, shell_fn done) = 0;
 
+  /// Branches the session: for each element of `branches` another sandbox with these limits, whose
+  /// interpreter goes on as this one, with its variables, modules, open files, and the files in
+  /// /work and /tmp. All begin at one moment; then none sees what another does, and random numbers
+  /// differ. Profile, tools, import rules and checkpoints are as here; child processes and timers
+  /// stay behind, as in a fork. This sandbox goes on unchanged; meanwhile each branch takes one of
+  /// its processes and descriptors. Thread-safe.
+  /// Errors  as run; invalid_argument (none, or more than max_branches), denied (the backend does
+  ///         not have the ability). For each branch by `done`, in the same order: denied (it cannot
+  ///         be copied: threads, pipes, shared memory; the detail says which), over_budget (its
+  ///         memory or disk is too small), timeout (its open_timeout, for all of it), unavailable
+  ///         (one of the two died, or what this sandbox is made of is no longer to be had),
+  ///         invalid_argument (its limits).
+  [[nodiscard]] virtual result<void> fork(std::vector<sandbox_limits> branches, forked_fn done) = 0;
+  static constexpr std::size_t max_branches = 64;
+
   /// Answers a code_call with a JSON value or an error that becomes a Python exception. Late or
   /// unknown ids are ignored. Thread-safe.
   virtual void answer(call_id id, result<json> value) = 0;
@@ -145,6 +161,7 @@ struct executor_abilities {
   bool process_limit = false;  ///< processes
   bool disk_limit = false;     ///< work_bytes and tmp_bytes
   bool checkpoints = false;    ///< goes back to before a snippet that was killed
+  bool forks = false;          ///< branches a session
 };
 
 struct executor_info {

@@ -85,6 +85,21 @@ result<void> session_sandbox::shell(shell_command command, shell_fn done) {
   return entered;
 }
 
+result<void> session_sandbox::fork(std::vector<sandbox_limits> branches, forked_fn done) {
+  if (!session_->forks())
+    return fail(errc::denied, "sandboxes of this executor cannot be branched");
+  if (branches.empty() || branches.size() > max_branches)
+    return fail(errc::invalid_argument, std::to_string(branches.size()) + " branches: from 1 to "
+                                          + std::to_string(max_branches) + " can be made at once");
+  auto entered = enter();
+  if (entered)
+    io_.post(
+      [s = session_, branches = std::move(branches), done = leaving(std::move(done))]() mutable {
+        s->fork(std::move(branches), std::move(done));
+      });
+  return entered;
+}
+
 void session_sandbox::answer(call_id id, result<json> value) {
   io_.post([s = session_, id, value = std::move(value)] { s->answer(id, value); });
 }

@@ -33,6 +33,7 @@ public:
   result<void> put(sandbox_file file, put_fn done) override;
   result<void> get(std::string path, std::size_t max_bytes, got_fn done) override;
   result<void> shell(shell_command command, shell_fn done) override;
+  result<void> fork(std::vector<sandbox_limits> branches, forked_fn done) override;
   void answer(call_id id, result<json> value) override;
   void interrupt() override;
   void close(closed_fn done) override;

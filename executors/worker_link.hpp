@@ -68,6 +68,9 @@ public:
   /// The worker's Python. After the handshake.
   [[nodiscard]] const worker::interpreter& python() const noexcept { return python_; }
 
+  /// What it was made ready with, but for the files.
+  [[nodiscard]] const sandbox_spec& spec() const noexcept { return spec_; }
+
   /// What was printed and no request has taken.
   [[nodiscard]] std::string unheard_output() const { return log_.text(); }
 

@@ -241,6 +241,14 @@ std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint) {
                 {"checkpoint", checkpoint}});
 }
 
+std::string branch_frame(std::uint32_t id, std::size_t count) {
+  return frame({{"op", "branch"}, {"id", id}, {"count", count}});
+}
+
+std::string take_frame(std::uint32_t id) {
+  return frame({{"op", "take"}, {"id", id}});
+}
+
 std::string answer_frame(std::uint64_t call, const result<json>& value) {
   if (!value)
     return frame({{"op", "answer"}, {"call", call}, {"error", value.error().detail}});

@@ -41,6 +41,12 @@ inline constexpr std::size_t put_piece_bytes = 384u << 10;
 /// With `checkpoint` the worker first makes one, if it can.
 [[nodiscard]] std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint);
 
+/// Asks for `count` copies of the session, one through each pipe that init passes on.
+[[nodiscard]] std::string branch_frame(std::uint32_t id, std::size_t count);
+
+/// The worker goes on as the one whose copy comes through its pipe; that one answers.
+[[nodiscard]] std::string take_frame(std::uint32_t id);
+
 [[nodiscard]] std::string answer_frame(std::uint64_t call, const result<json>& value);
 
 // --- from the worker

@@ -20,6 +20,13 @@ public:
   /// One request at a time; the caller has made sure. In a dead sandbox it ends at once.
   virtual void begin(std::unique_ptr<worker_request> request) = 0;
 
+  /// True when the backend can branch sessions.
+  [[nodiscard]] virtual bool forks() const noexcept { return false; }
+
+  /// As sandbox::fork. One request at a time; the caller has made sure.
+  virtual void fork(const std::vector<sandbox_limits>& /*branches*/,
+                    const sandbox::forked_fn& /*done*/) {}
+
   virtual void answer(call_id id, const result<json>& value) = 0;
   virtual void interrupt(std::string why) = 0;
   virtual void close(sandbox::closed_fn done) = 0;

@@ -1,7 +1,9 @@
 #define PY_SSIZE_T_CLEAN
 #include "executors/jail/checkpoint.hpp"
 
-#include <Python.h>  // first, as CPython asks
+#include "executors/jail/branch.hpp"
+#include "executors/jail/memory_image.hpp"
+#include "executors/jail/wire.hpp"
 
 #include <charconv>
 #include <cstring>
@@ -25,23 +27,9 @@ namespace {
 /// when init has gone. Runs without the interpreter: nothing of it may be touched, so that no page
 /// is copied in vain.
 int wait_as_checkpoint() {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  ssize_t size = -1;
-  do
-    size = ::recvmsg(saved_fd, &message, MSG_CMSG_CLOEXEC);
-  while (size < 0 && errno == EINTR);
-  auto* header = CMSG_FIRSTHDR(&message);
-  if (size != 1 || header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int)))
+  auto fd = receive_order(resume_order);
+  if (fd < 0)
     ::_exit(0);
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
   return fd;
 }
 
@@ -88,6 +76,9 @@ PyObject* drop(PyObject*, PyObject* args) {
 
 PyMethodDef methods[] = {{"save", save, METH_VARARGS, nullptr},
                          {"drop", drop, METH_VARARGS, nullptr},
+                         {"take_pipe", take_pipe, METH_NOARGS, nullptr},
+                         {"send_image", send_image, METH_VARARGS, nullptr},
+                         {"take_over", take_over_image, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_def = {
@@ -128,7 +119,35 @@ int kill_all_but(int process_list, pid_t kept) {
 
 }  // namespace
 
+int receive_order(char wanted) {
+  for (;;) {
+    char order = 0;
+    iovec data{&order, 1};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    auto size = ::recvmsg(saved_fd, &message, MSG_CMSG_CLOEXEC);
+    if (size < 0 && errno == EINTR)
+      continue;
+    auto* header = CMSG_FIRSTHDR(&message);
+    if (size != 1 || header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int))) {
+      if (size >= 0)
+        errno = (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : ECONNRESET;
+      return -1;
+    }
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    if (order == wanted)
+      return fd;
+    ::close(fd);  // nobody has waited for it long enough
+  }
+}
+
 bool add_checkpoint_module() {
+  prepare_images();  // where that fails, each fork() says so
   auto* module = PyModule_Create(&module_def);
   auto added =
     module != nullptr && PyDict_SetItemString(PyImport_GetModuleDict(), "_troupe", module) == 0;

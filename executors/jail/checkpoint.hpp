@@ -8,7 +8,7 @@
 
 namespace troupe::jail {
 
-/// Descriptor of the worker's end of the socket between init and the checkpoints.
+/// Descriptor of the worker's end of the socket to init: about checkpoints, and pipes for branches.
 inline constexpr int saved_fd = 4;
 
 /// The worker to init: `pid` is the checkpoint; a message.
@@ -16,7 +16,11 @@ struct saved_note {
   pid_t pid = 0;
 };
 
-/// Makes `import _troupe` work: save() and drop(pid). False with a Python error set.
+/// The descriptor that comes with the next `wanted` order of the runtime, which init passes on;
+/// those of other orders are closed. Waits. -1 with errno when there is none to come.
+[[nodiscard]] int receive_order(char wanted);
+
+/// Makes `import _troupe` work: checkpoints, and what fork() needs. False with a Python error set.
 [[nodiscard]] bool add_checkpoint_module();
 
 /// A view of the pid namespace's processes that hides none. Empty where the kernel refuses one.

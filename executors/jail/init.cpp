@@ -35,20 +35,19 @@ void send_note(int control, note_kind kind, std::int32_t value, const char* stag
 // --- the worker
 // -----------------------------------------------------------------------------------
 
-/// Puts what the worker needs at 0 to 3 and closes everything else.
+/// Puts what the worker needs at 0 to 4 and closes everything else.
 void arrange_descriptors(const sandbox_parts& parts) {
   // Moved up first, so that no dup2 hits a descriptor that is still needed.
   auto null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   auto data = ::fcntl(parts.data.get(), F_DUPFD_CLOEXEC, 16);
   auto output = ::fcntl(parts.output.get(), F_DUPFD_CLOEXEC, 16);
-  auto saved = parts.saved ? ::fcntl(parts.saved.get(), F_DUPFD_CLOEXEC, 16) : -1;
-  must(null >= 0 && data >= 0 && output >= 0, "open the worker's descriptors");
+  auto saved = ::fcntl(parts.saved.get(), F_DUPFD_CLOEXEC, 16);
+  must(null >= 0 && data >= 0 && output >= 0 && saved >= 0, "open the worker's descriptors");
   must(::dup2(null, 0) == 0 && ::dup2(output, 1) == 1 && ::dup2(output, 2) == 2
-         && ::dup3(data, worker_data_fd, O_CLOEXEC) == worker_data_fd,
+         && ::dup3(data, worker_data_fd, O_CLOEXEC) == worker_data_fd
+         && ::dup3(saved, saved_fd, O_CLOEXEC) == saved_fd,
        "arrange the worker's descriptors");
-  if (saved >= 0)
-    must(::dup3(saved, saved_fd, O_CLOEXEC) == saved_fd, "arrange the worker's descriptors");
-  must(::close_range(saved >= 0 ? saved_fd + 1 : saved_fd, ~0u, 0) == 0, "close_range");
+  must(::close_range(saved_fd + 1, ~0u, 0) == 0, "close_range");
 }
 
 /// An ignored SIGCHLD would make each subprocess look like a success.
@@ -97,7 +96,7 @@ int open_child_signals() {
 /// What init watches over. The kernel kills the rest of the pid namespace when it ends.
 class supervisor {
 public:
-  /// `saved` and `processes` are -1 where there are no checkpoints.
+  /// `processes` is -1 where there are no checkpoints.
   supervisor(int control, int child_signals, int saved, int processes, pid_t worker)
     : control_{control}, child_signals_{child_signals}, saved_{saved}, processes_{processes},
       worker_{worker} {}
@@ -108,6 +107,8 @@ public:
       if (::poll(waits, 3, -1) < 0 && errno != EINTR)
         return;
       take_saved();
+      if ((waits[2].revents & POLLHUP) != 0)
+        waits[2].fd = -1;  // the code has closed it: nothing more comes
       if (waits[1].revents != 0 && worker_ended() && !restore(status_)) {
         send_note(control_, note_kind::exited, status_);
         return;
@@ -121,7 +122,7 @@ private:
   /// The latest checkpoint's pid, as the worker says: at worst another process of this sandbox.
   void take_saved() {
     saved_note note;
-    while (saved_ >= 0 && ::recv(saved_, &note, sizeof note, MSG_DONTWAIT) == sizeof note)
+    while (::recv(saved_, &note, sizeof note, MSG_DONTWAIT) == sizeof note)
       checkpoint_ = note.pid;
   }
 
@@ -171,13 +172,13 @@ private:
     } else if (order == restore_order) {
       if (!restore(SIGKILL))
         send_note(control_, note_kind::no_checkpoint, 0);
-    } else if (order == resume_order) {
+    } else if (order == resume_order || order == branch_order) {
       pass_on(message);
     }
     return true;
   }
 
-  /// The same message, descriptor and all, to the restored worker.
+  /// The same message, descriptor and all, to the worker, or the checkpoint that is to be it.
   void pass_on(msghdr& message) const {
     ::sendmsg(saved_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     auto* header = CMSG_FIRSTHDR(&message);
@@ -228,11 +229,11 @@ void let_go(sandbox_parts& parts) {
   parts.saved.reset();
 }
 
-/// Our end of the socket to the checkpoints; the worker's goes into `parts`.
+/// Our end of the socket to the worker and its checkpoints; theirs goes into `parts`.
 unique_fd make_saved_socket(sandbox_parts& parts) {
   int pair[2];
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0,
-       "socketpair for checkpoints");
+       "socketpair for the worker");
   parts.saved.reset(pair[1]);
   return unique_fd{pair[0]};
 }
@@ -252,12 +253,10 @@ void set_up_and_supervise(sandbox_parts& parts) {
   must(::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "not dumpable");
   auto child_signals = open_child_signals();
   must(child_signals >= 0, "signalfd");
-  unique_fd saved;
+  auto saved = make_saved_socket(parts);
   unique_fd processes;
   if (parts.request.checkpoints != 0)
     processes = open_process_list();
-  if (processes)
-    saved = make_saved_socket(parts);
   auto worker = ::fork();
   must(worker >= 0, "fork the worker");
   if (worker == 0)

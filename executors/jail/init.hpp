@@ -15,11 +15,11 @@ struct sandbox_parts {
   spawn_request request;
   privilege mode = privilege::rootless;
   const seccomp_filter* filter = nullptr;
-  unique_fd start;    ///< readable once the user ids are mapped
-  unique_fd data;     ///< worker: frames
-  unique_fd control;  ///< init: orders and notes
-  unique_fd output;   ///< worker: stdout and stderr
-  unique_fd saved;    ///< worker: to init, about checkpoints; empty where there are none
+  unique_fd start;                            ///< readable once the user ids are mapped
+  unique_fd data;                             ///< worker: frames
+  unique_fd control;                          ///< init: orders and notes
+  unique_fd output;                           ///< worker: stdout and stderr
+  unique_fd saved;                            ///< worker: to init, about checkpoints and branches
   std::array<unique_fd, max_task_fds> tasks;  ///< of version 1 control groups; some may be empty
   unique_fd group;                            ///< of a version 2 control group
 };

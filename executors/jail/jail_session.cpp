@@ -1,5 +1,7 @@
 #include "executors/jail/jail_session.hpp"
 
+#include "executors/jail/jail_fork.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -197,6 +199,7 @@ void jail_session::on_spawned(result<spawned> got) {
     return;
   }
   pid_ = got->pid;
+  zygote_ = got->zygote;
   if (!got->pidfd)  // no descriptor was free to receive it
     got->pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   exit_.assign(std::move(got->pidfd));
@@ -351,6 +354,21 @@ void jail_session::begin(std::unique_ptr<worker_request> request) {
   link_->begin(std::move(request));
   if (dead_)
     link_->end(killed_outcome(*verdict_));
+}
+
+void jail_session::fork(const std::vector<sandbox_limits>& branches,
+                        const sandbox::forked_fn& done) {
+  fork_session(pool_, shared_from_this(), branches, done);
+}
+
+sandbox_spec jail_session::spec() const {
+  auto s = link_->spec();
+  s.checkpoints = checkpoints_;
+  return s;
+}
+
+bool jail_session::send_pipe(const unique_fd& end) {
+  return send_with_fd(control_.fd(), &branch_order, 1, end.get());
 }
 
 void jail_session::cancel_timers() {

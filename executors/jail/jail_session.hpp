@@ -49,9 +49,20 @@ public:
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
   void hear_connections(sandbox::connection_fn fn) override { connection_fn_ = std::move(fn); }
   void begin(std::unique_ptr<worker_request> request) override;
+  [[nodiscard]] bool forks() const noexcept override { return true; }
+  void fork(const std::vector<sandbox_limits>& branches, const sandbox::forked_fn& done) override;
   void answer(call_id id, const result<json>& value) override;
   void interrupt(std::string why) override;
   void close(sandbox::closed_fn done) override;
+
+  /// What another sandbox must be opened with to go on as this one. After `open`.
+  [[nodiscard]] sandbox_spec spec() const;
+
+  /// The zygote that it is a fork of. After `open`.
+  [[nodiscard]] unsigned zygote() const noexcept { return zygote_; }
+
+  /// Sends the worker its end of a pipe. False when it cannot be sent.
+  [[nodiscard]] bool send_pipe(const unique_fd& end);
 
   /// Some group has run out of memory: ends this sandbox if it was its own.
   void check_memory();
@@ -114,6 +125,7 @@ private:
   error open_error_{errc::unavailable, ""};
 
   pid_t pid_ = 0;
+  unsigned zygote_ = 0;
   bool spawning_ = false;
   bool dead_ = false;
   std::shared_ptr<worker_link> link_;

@@ -69,6 +69,10 @@ inline constexpr char restore_order = 'K';
 /// Comes with the worker's end of a fresh data channel, which the restored worker goes on with.
 inline constexpr char resume_order = 'R';
 
+/// Comes with an end of a pipe, for the worker: a branch's memory goes from one worker's to the
+/// other's.
+inline constexpr char branch_order = 'F';
+
 enum class note_kind : std::uint8_t {
   failed = 'F',         ///< set-up failed; value: errno, stage: what
   lacking = 'L',        ///< set-up went on without something; value: lacking_* bits

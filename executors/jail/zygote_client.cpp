@@ -117,6 +117,7 @@ struct zygote_client::process {
   explicit process(reactor& io) : socket{io}, complaints{io}, exit{io} {}
 
   pid_t pid = 0;
+  unsigned number = 0;
   channel socket;
   channel complaints;  ///< its stderr
   channel exit;        ///< pidfd
@@ -191,6 +192,7 @@ result<void> zygote_client::start() {
     return fail(why);
   }
   p->exit.assign(std::move(exit));
+  p->number = ++started_;
   process_ = std::move(p);
   watch_socket();
   watch_stderr();
@@ -281,7 +283,7 @@ void zygote_client::on_reply(const spawn_reply& reply, unique_fd pidfd) {
     std::string stage{reply.stage, ::strnlen(reply.stage, sizeof reply.stage)};
     done(fail(errc::unavailable, "no sandbox: " + stage + ": " + errno_text(reply.error)));
   } else {
-    done(spawned{reply.pid, std::move(pidfd)});
+    done(spawned{reply.pid, std::move(pidfd), process_->number});
   }
   if (process_ && process_->ready)
     send_open_requests();

@@ -22,6 +22,7 @@ namespace troupe::jail {
 struct spawned {
   pid_t pid = 0;
   unique_fd pidfd;
+  unsigned zygote = 0;  ///< counts the zygotes: only forks of one have the same layout in memory
 };
 
 /// What the zygote said of itself when it was ready.
@@ -93,6 +94,7 @@ private:
   hello_fn hello_fn_;
   std::deque<request> requests_;
   std::uint32_t last_id_ = 0;
+  unsigned started_ = 0;
   std::shared_ptr<process> process_;
   bool closing_ = false;
   std::function<void()> closed_;

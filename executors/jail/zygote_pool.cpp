@@ -87,7 +87,8 @@ constexpr executor_abilities abilities{.isolated = true,
                                        .memory_limit = true,
                                        .process_limit = true,
                                        .disk_limit = true,
-                                       .checkpoints = true};
+                                       .checkpoints = true,
+                                       .forks = true};
 
 }  // namespace
 

@@ -25,7 +25,7 @@ class Refused(Exception):
         self.kind = kind
 
 
-def _refusal(error, path):
+def refusal(error, path):
     return Refused(_KINDS.get(error.errno, "unavailable"), f"{path}: {error.strerror}")
 
 
@@ -62,7 +62,7 @@ def open_directory(path, make=False):
     except BaseException as e:
         os.close(directory)
         if isinstance(e, OSError):
-            raise _refusal(e, path) from None
+            raise refusal(e, path) from None
         raise
 
 
@@ -77,7 +77,7 @@ def _open_plain(path, flags, make=False):
                 raise
         file = os.open(name, flags | _PLAIN, 0o666, dir_fd=directory)
     except OSError as e:
-        raise _refusal(e, path) from None
+        raise refusal(e, path) from None
     finally:
         os.close(directory)
     try:
@@ -96,7 +96,7 @@ def _put(path, data, append):
         while view:
             view = view[os.write(file, view):]
     except OSError as e:
-        raise _refusal(e, path) from None
+        raise refusal(e, path) from None
     finally:
         os.close(file)
 
@@ -106,7 +106,7 @@ def _get(path, offset, size):
     try:
         return base64.b64encode(os.pread(file, size, offset)).decode(), os.fstat(file).st_size
     except OSError as e:
-        raise _refusal(e, path) from None
+        raise refusal(e, path) from None
     finally:
         os.close(file)
 

@@ -11,12 +11,14 @@ import sys
 import threading
 import types
 
+import troupe_branch
 import troupe_bridge
 import troupe_files
 import troupe_imports
 import troupe_report
 import troupe_shell
 import troupe_source
+import troupe_state
 import troupe_tools
 import troupe_values
 
@@ -44,7 +46,8 @@ class Worker:
         sys.modules["__main__"] = self.main
         sys.path.append(troupe_files.WORK)  # last: a file there never hides the library's
         self.handlers = {"init": self._init, "put": self._file, "get": self._file, "run": self._run,
-                         "shell": self._shell, "warm": self._warm}
+                         "shell": self._shell, "warm": self._warm, "branch": self._branch,
+                         "take": self._take}
 
     def serve(self):
         while (request := self.bridge.next_request()) is not None:
@@ -77,6 +80,35 @@ class Worker:
 
     def _reply(self, request, **members):
         self.bridge.reply(self.bridge.pack({"op": "done", "id": request["id"], **members}))
+
+    # --- fork() ------------------------------------------------------------------------------
+
+    def _branch(self, request):
+        """Sends copies of this session into other sandboxes, and is one of them there."""
+        self.bridge.interrupts.install()  # as before a snippet
+        members = {}
+        try:
+            arrival = troupe_branch.send(self.bridge, request["count"])
+            if arrival:
+                request = {"id": arrival.request}
+                self._settle_in(arrival)
+        except troupe_files.Refused as e:
+            members = {"error": str(e), "kind": e.kind}
+        except BaseException as e:  # of a signal handler that the code has set
+            members = {"error": f"{type(e).__name__}: {e}", "kind": "internal"}
+        self._reply(request, **members)
+
+    def _settle_in(self, arrival):
+        self.bridge.max_frame = arrival.frame_bytes
+        self.bridge.renew()
+        troupe_state.remember()
+        arrival.restore()
+
+    def _take(self, request):
+        try:
+            troupe_branch.take(self.bridge, request)
+        except troupe_files.Refused as e:
+            self._reply(request, error=str(e), kind=e.kind)
 
     # --- files and commands ------------------------------------------------------------------
 
@@ -116,6 +148,7 @@ class Worker:
             bridge.saving = False
         if saved == 0:
             bridge.renew()
+            troupe_state.remember_host()
         return saved, ""
 
     def _run_once(self, request, unprotected):
@@ -231,6 +264,7 @@ def serve(max_frame, work="/work"):
     troupe_files.WORK = work
     _open_output()
     threading.excepthook = _thread_ended
+    troupe_state.remember()
     bridge = troupe_bridge.Bridge(max_frame)
     bridge.interrupts.install()  # an early one must not end the interpreter
     Worker(bridge).serve()

@@ -37,6 +37,7 @@ public:
   result<void> put(sandbox_file, put_fn) override { return nothing_there(); }
   result<void> get(std::string, std::size_t, got_fn) override { return nothing_there(); }
   result<void> shell(shell_command, shell_fn) override { return nothing_there(); }
+  result<void> fork(std::vector<sandbox_limits>, forked_fn) override { return nothing_there(); }
 
   void answer(call_id, result<json>) override {}
   void interrupt() override {}

@@ -49,7 +49,7 @@ void check_walls(jail_fixture& fx) {
      R"({"__type__":"tuple","data":["/work",1,1]})");
   // What the process has.
   is("sorted(os.environ)", R"(["HOME","LANG","PATH","TMPDIR"])");
-  is("[f for f in range(64) if err(lambda: os.fstat(f)) == 'done']", "[0,1,2,3]");
+  is("[f for f in range(64) if err(lambda: os.fstat(f)) == 'done']", "[0,1,2,3,4]");
   is("[os.getuid(), os.getgid(), os.getgroups()]", "[1000,1000,[]]");
   is("[l.split()[1] for l in open('/proc/self/status') if l.startswith('Cap')]",
      R"(["0000000000000000","0000000000000000","0000000000000000","0000000000000000",)"

@@ -146,6 +146,21 @@ shell_outcome executor_fixture::sh(sandbox& s, std::string script) {
   return shell(s, shell_command{.argv = {"sh", "-c", std::move(script)}});
 }
 
+std::vector<result<std::shared_ptr<sandbox>>>
+executor_fixture::fork(sandbox& s, std::vector<sandbox_limits> branches) {
+  for (auto& limits : branches)
+    limits.restore_timeout = patience;
+  return blocking<std::vector<result<std::shared_ptr<sandbox>>>>(
+    "fork", [&](auto done) { return s.fork(std::move(branches), std::move(done)); });
+}
+
+std::shared_ptr<sandbox> executor_fixture::branch(sandbox& s, sandbox_limits limits) {
+  auto made = fork(s, {limits}).front();
+  if (!made)
+    throw std::runtime_error{"fork: " + to_string(made.error())};
+  return *made;
+}
+
 close_report executor_fixture::close(sandbox& s) {
   return blocking<close_report>("close", [&](auto done) {
     s.close(std::move(done));

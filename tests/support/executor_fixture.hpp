@@ -68,6 +68,9 @@ public:
                                         std::size_t max_bytes = 64u << 20);
   shell_outcome shell(sandbox& s, shell_command command);
   shell_outcome sh(sandbox& s, std::string script);
+  [[nodiscard]] std::vector<result<std::shared_ptr<sandbox>>>
+  fork(sandbox& s, std::vector<sandbox_limits> branches);
+  [[nodiscard]] std::shared_ptr<sandbox> branch(sandbox& s, sandbox_limits limits = {});
   [[nodiscard]] close_report close(sandbox& s);
 
   /// Lets time pass while the reactor works.

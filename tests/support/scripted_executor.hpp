@@ -75,6 +75,10 @@ public:
     return {};
   }
 
+  result<void> fork(std::vector<sandbox_limits>, forked_fn) override {
+    return fail(errc::denied, "sandboxes of this executor cannot be branched");
+  }
+
   void answer(call_id id, result<json> value) override { answers.emplace_back(id, value); }
   void interrupt() override {}
 
