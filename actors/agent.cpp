@@ -40,6 +40,8 @@ public:
       [this](const output_seen& x) {
         publish("output", json{{"text", x.bytes}});
       },
+      [this](const connection_seen& x) { on_connection(x.record); },
+      [this](const model_seen& x) { show(x.pieces); },
     };
   }
 
@@ -122,7 +124,8 @@ private:
       return;
     }
     open_ask_ = request;
-    self_->request(client, caf::infinite, model_ask{std::move(request)})
+    auto viewer = watched() ? caf::actor{self_} : caf::actor{};
+    self_->request(client, caf::infinite, model_ask{std::move(request), std::move(viewer)})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -146,6 +149,19 @@ private:
       if (mine == effect_)
         ask(request, tries + 1);
     });
+  }
+
+  void show(const std::vector<model_delta>& pieces) {
+    if (!asking_)
+      return;  // of a call that was abandoned
+    for (auto& piece : pieces) {
+      if (piece.what == model_delta::kind::text)
+        publish("reply", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::reasoning)
+        publish("reasoning", json{{"text", piece.text}});
+      else if (piece.what == model_delta::kind::restart)
+        publish("reply_again", json::object());
+    }
   }
 
   void on_model_answer(model_answer x) {
@@ -243,6 +259,21 @@ private:
     apply(snippet_done{std::move(o)});
   }
 
+  void on_connection(const egress_record& r) {
+    auto keep = keeper();
+    keep.add("connection", [&] {
+      return json{{"host", r.host},
+                  {"port", r.port},
+                  {"address", r.address},
+                  {"verdict", to_string(r.verdict)},
+                  {"reason", r.reason},
+                  {"bytes_up", r.bytes_up},
+                  {"bytes_down", r.bytes_down},
+                  {"seconds", static_cast<double>(r.duration.count()) / 1e6}};
+    });
+    commit(std::move(keep.entry), [] {});
+  }
+
   // --- tools called from code
   // ---------------------------------------------------------------------
 
@@ -303,8 +334,20 @@ private:
       glue::post(box, stop{});
   }
 
+  /// With a network the sandbox is closed first: then all its connections have been told.
   void end(finish how) {
-    close_box();
+    if (!box_ || !context_->sandbox.network) {
+      close_box();
+      report(std::move(how));
+      return;
+    }
+    auto shared = std::make_shared<finish>(std::move(how));
+    self_->request(std::exchange(box_, nullptr), caf::infinite, sandbox_close{})
+      .then([this, shared](const sandbox_closed&) { report(std::move(*shared)); },
+            [this, shared](const caf::error&) { report(std::move(*shared)); });
+  }
+
+  void report(finish how) {
     run_finished done;
     done.run = run_.run;
     done.end = std::move(how);

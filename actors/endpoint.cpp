@@ -1,5 +1,7 @@
 #include "actors/endpoint.hpp"
 
+#include "runtime/model/reply_stream.hpp"
+
 #include <mutex>
 #include <unordered_map>
 
@@ -22,37 +24,87 @@ failure_class class_of(errc code) {
   }
 }
 
+model_failure failure_of(http_failure failure) {
+  auto& why = failure.what;
+  return {class_of(why.code), std::move(why.detail), {}, 1};
+}
+
+/// One streamed try, from its bytes to its outcome.
+struct streamed_try {
+  streamed_try(const codec& format, std::shared_ptr<const model_settings> settings,
+               endpoint::seen_fn show)
+    : reply{format, std::move(settings)}, seen{std::move(show)} {}
+
+  bool take(std::string_view bytes) {
+    if (auto pieces = reply.feed(bytes); !pieces.empty())
+      seen(std::move(pieces));
+    return !reply.complete();
+  }
+
+  model_outcome end(std::optional<model_failure> broken) {
+    std::vector<model_delta> last;
+    auto outcome = reply.finish(std::move(broken), last);
+    if (!last.empty())
+      seen(std::move(last));
+    return outcome;
+  }
+
+  reply_stream reply;
+  endpoint::seen_fn seen;
+};
+
 class http_endpoint final : public endpoint {
 public:
-  http_endpoint(http_client& client, const codec& format, http_endpoint_options options)
-    : client_{client}, format_{format}, options_{std::move(options)},
-      target_{options_.base.path + std::string{format.path()}} {
+  http_endpoint(http_client& client, std::shared_ptr<const codec> format,
+                http_endpoint_options options)
+    : client_{client}, format_{std::move(format)}, options_{std::move(options)} {
     headers_ = options_.headers;
     headers_.emplace_back("content-type", "application/json");
-    headers_.emplace_back("accept", "application/json");
-    for (auto& h : format_.authorize(options_.key))
+    for (auto& h : format_->headers(options_.key))
       headers_.push_back(std::move(h));
   }
 
-  ticket ask(const model_request& request, time_point deadline, done_fn done) override {
-    return client_.send(
-      make_request(request), deadline,
-      [this, done = std::move(done)](auto response) { done(read(std::move(response))); });
+  ticket ask(const model_request& request, time_point deadline, seen_fn seen,
+             done_fn done) override {
+    if (seen)
+      return ask_streamed(request, deadline, std::move(seen), std::move(done));
+    return client_.send(make_request(request, delivery::whole), deadline,
+                        [format = format_, settings = request.settings, done = std::move(done)](
+                          auto response) { done(read(*format, *settings, std::move(response))); });
   }
 
   void cancel(ticket which) override { client_.cancel(which); }
 
-  message_encoder encoder() const override { return format_.encoder(); }
+  message_encoder encoder() const override { return format_->encoder(); }
 
 private:
-  http_request make_request(const model_request& request) const {
-    auto body = format_.encode(request);
+  ticket ask_streamed(const model_request& request, time_point deadline, seen_fn seen,
+                      done_fn done) {
+    auto reading = std::make_shared<streamed_try>(*format_, request.settings, std::move(seen));
+    http_stream how{[reading](std::string_view bytes) { return reading->take(bytes); },
+                    options_.silence};
+    return client_.send(make_request(request, delivery::streamed), deadline, std::move(how),
+                        [format = format_, reading, done = std::move(done)](auto response) {
+                          if (!response)
+                            done(reading->end(failure_of(std::move(response.error()))));
+                          else if (response->status / 100 != 2)
+                            done(tl::unexpected(format->classify(
+                              response->status, response->headers, response->body)));
+                          else
+                            done(reading->end(std::nullopt));
+                        });
+  }
+
+  http_request make_request(const model_request& request, delivery how) const {
+    auto body = format_->encode(request, how);
     auto head = std::make_shared<const std::string>(std::move(body.head));
     auto tail = std::make_shared<const std::string>(std::move(body.tail));
     http_request out;
     out.to = options_.base;
-    out.target = target_;
+    out.target = options_.base.path + body.target;
     out.headers = headers_;
+    out.headers.emplace_back("accept",
+                             how == delivery::streamed ? "text/event-stream" : "application/json");
     out.body = body.messages.pieces();
     out.body.insert(out.body.begin(), *head);
     out.body.emplace_back(*tail);
@@ -60,21 +112,21 @@ private:
     return out;
   }
 
-  tl::expected<model_reply, model_failure>
-  read(tl::expected<http_response, http_failure> response) const {
-    if (!response) {
-      auto& why = response.error().what;
-      return tl::unexpected(model_failure{class_of(why.code), std::move(why.detail), {}, 1});
-    }
+  static model_outcome read(const codec& format, const model_settings& settings,
+                            tl::expected<http_response, http_failure> response) {
+    if (!response)
+      return tl::unexpected(failure_of(std::move(response.error())));
     if (response->status / 100 != 2)
-      return tl::unexpected(format_.classify(response->status, response->headers, response->body));
-    return format_.decode(response->body);
+      return tl::unexpected(format.classify(response->status, response->headers, response->body));
+    auto reply = format.decode(response->body);
+    if (reply)
+      enforce(settings, *reply);
+    return reply;
   }
 
   http_client& client_;
-  const codec& format_;
+  std::shared_ptr<const codec> format_;
   http_endpoint_options options_;
-  std::string target_;
   header_list headers_;
 };
 
@@ -83,8 +135,11 @@ public:
   mock_endpoint(mock_script script, timers& clock, std::uint64_t seed)
     : script_{std::move(script)}, clock_{clock}, random_{seed} {}
 
-  ticket ask(const model_request& request, time_point deadline, done_fn done) override {
+  ticket ask(const model_request& request, time_point deadline, seen_fn seen,
+             done_fn done) override {
     auto drawn = draw(request);
+    if (seen)
+      done = showing(std::move(seen), std::move(done));
     if (drawn.latency <= micros{0}) {
       done(std::move(drawn.reply));
       return 0;
@@ -113,6 +168,15 @@ private:
     mock_script::drawn drawn;
     done_fn done;
   };
+
+  /// A scripted reply comes in one piece.
+  static done_fn showing(seen_fn seen, done_fn done) {
+    return [seen = std::move(seen), done = std::move(done)](model_outcome outcome) {
+      if (outcome && !outcome->text.empty())
+        seen({{model_delta::kind::text, outcome->text, 0, {}}});
+      done(std::move(outcome));
+    };
+  }
 
   mock_script::drawn draw(const model_request& request) {
     // One random stream for all calls: its lock is held for the draw of a seed only.
@@ -153,9 +217,10 @@ private:
 
 }  // namespace
 
-std::shared_ptr<endpoint> make_http_endpoint(http_client& client, const codec& format,
+std::shared_ptr<endpoint> make_http_endpoint(http_client& client,
+                                             std::shared_ptr<const codec> format,
                                              http_endpoint_options options) {
-  return std::make_shared<http_endpoint>(client, format, std::move(options));
+  return std::make_shared<http_endpoint>(client, std::move(format), std::move(options));
 }
 
 std::shared_ptr<endpoint> make_mock_endpoint(mock_script script, timers& clock,

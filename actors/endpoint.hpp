@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -18,12 +19,15 @@ namespace troupe {
 /// returns.
 class endpoint {
 public:
-  using done_fn = std::function<void(tl::expected<model_reply, model_failure>)>;
+  using done_fn = std::function<void(model_outcome)>;
+  using seen_fn = std::function<void(std::vector<model_delta>)>;
   using ticket = std::uint64_t;
 
   virtual ~endpoint() = default;
 
-  virtual ticket ask(const model_request& request, time_point deadline, done_fn done) = 0;
+  /// With `seen`, the reply comes as a stream: its pieces go there, in order, before `done`.
+  virtual ticket ask(const model_request& request, time_point deadline, seen_fn seen,
+                     done_fn done) = 0;
 
   /// Ends the try: its socket is closed and `done` gets failure_class::cancelled. A finished
   /// ticket is ignored.
@@ -33,13 +37,15 @@ public:
 };
 
 struct http_endpoint_options {
-  url base;             ///< e.g. https://api.openai.com/v1
-  std::string key;      ///< empty: no authorisation header
-  header_list headers;  ///< added to every request
+  url base;                         ///< e.g. https://api.openai.com/v1
+  std::string key{};                ///< empty: no authorisation header
+  header_list headers{};            ///< added to every request
+  millis silence{millis{120'000}};  ///< longest wait from one piece of a stream to the next
 };
 
-/// An OpenAI-compatible endpoint over HTTP. `client` and `format` must outlive it.
-[[nodiscard]] std::shared_ptr<endpoint> make_http_endpoint(http_client& client, const codec& format,
+/// An endpoint over HTTP that speaks `format`. `client` must outlive it.
+[[nodiscard]] std::shared_ptr<endpoint> make_http_endpoint(http_client& client,
+                                                           std::shared_ptr<const codec> format,
                                                            http_endpoint_options options);
 
 /// The mock/ provider: a script that answers after its drawn latency, measured by `clock`.

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -80,9 +81,16 @@ struct stop_overdue {
 // --- model_client
 // ---------------------------------------------------------------------------------
 
-/// Asks for one reply. Reply: model_answer, always; failures are inside it.
+/// Asks for one reply. Reply: model_answer, always; failures are inside it. With a viewer the reply
+/// is streamed, and the viewer gets model_seen as it comes, all of it before the answer.
 struct model_ask {
   model_request request;
+  caf::actor viewer{};
+};
+/// Pieces of a reply that is on its way. After a `restart` the reply begins anew.
+struct model_seen {
+  run_id run;
+  std::vector<model_delta> pieces;
 };
 struct model_answer {
   tl::expected<model_reply, model_failure> outcome;
@@ -151,6 +159,11 @@ struct tool_wanted {
 /// To the owner: raw output as it comes, for live views.
 struct output_seen {
   std::string bytes;
+};
+
+/// To the owner: code inside has connected somewhere, or was refused.
+struct connection_seen {
+  egress_record record;
 };
 
 /// Ends a sandbox. Reply: sandbox_closed.
@@ -249,6 +262,7 @@ TROUPE_LOCAL_MESSAGE(restart_due)
 TROUPE_LOCAL_MESSAGE(stop_overdue)
 TROUPE_LOCAL_MESSAGE(model_ask)
 TROUPE_LOCAL_MESSAGE(model_answer)
+TROUPE_LOCAL_MESSAGE(model_seen)
 TROUPE_LOCAL_MESSAGE(model_cancel)
 TROUPE_LOCAL_MESSAGE(attempt_done)
 TROUPE_LOCAL_MESSAGE(attempt_due)
@@ -261,6 +275,7 @@ TROUPE_LOCAL_MESSAGE(snippet_run)
 TROUPE_LOCAL_MESSAGE(snippet_answer)
 TROUPE_LOCAL_MESSAGE(tool_wanted)
 TROUPE_LOCAL_MESSAGE(output_seen)
+TROUPE_LOCAL_MESSAGE(connection_seen)
 TROUPE_LOCAL_MESSAGE(sandbox_close)
 TROUPE_LOCAL_MESSAGE(sandbox_closed)
 TROUPE_LOCAL_MESSAGE(sandbox_opened)
@@ -292,6 +307,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::restart_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::stop_overdue))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_ask))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_answer))
+CAF_ADD_TYPE_ID(troupe, (troupe::model_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_cancel))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_done))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_due))
@@ -304,6 +320,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::snippet_run))
 CAF_ADD_TYPE_ID(troupe, (troupe::snippet_answer))
 CAF_ADD_TYPE_ID(troupe, (troupe::tool_wanted))
 CAF_ADD_TYPE_ID(troupe, (troupe::output_seen))
+CAF_ADD_TYPE_ID(troupe, (troupe::connection_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_close))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_closed))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_opened))

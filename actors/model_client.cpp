@@ -12,15 +12,17 @@
 namespace troupe {
 namespace {
 
-using outcome = tl::expected<model_reply, model_failure>;
+using outcome = model_outcome;
 
 struct call {
   model_request request;
+  caf::actor viewer;
   caf::typed_response_promise<model_answer> promise;
   time_point asked;
   std::uint32_t attempt = 0;  ///< tries begun
   endpoint::ticket ticket = 0;
   bool in_flight = false;
+  std::shared_ptr<std::atomic<bool>> shown;  ///< of a call with a viewer: it saw some of a try
 };
 
 class model_client_state {
@@ -41,7 +43,7 @@ public:
   caf::behavior make_behavior() {
     glue::house_rules(self_);
     return {
-      [this](model_ask& x) { return on_ask(std::move(x.request)); },
+      [this](model_ask& x) { return on_ask(std::move(x)); },
       [this](attempt_done& x) { on_attempt_done(x); },
       [this](const attempt_due& x) { enqueue(x.call, true); },
       [this](const model_cancel& x) { on_cancel(x.run); },
@@ -53,7 +55,7 @@ public:
   static inline const char* name = "model_client";
 
 private:
-  caf::result<model_answer> on_ask(model_request request) {
+  caf::result<model_answer> on_ask(model_ask x) {
     ++stats_->calls;
     auto promise = self_->make_response_promise<model_answer>();
     if (waiting_.size() >= options_.max_queue) {
@@ -65,8 +67,12 @@ private:
       return promise;
     }
     auto id = ++last_id_;
-    by_run_[request.run] = id;
-    calls_[id] = {std::move(request), promise, clock_.now()};
+    by_run_[x.request.run] = id;
+    auto& c = calls_[id];
+    c.request = std::move(x.request);
+    c.viewer = std::move(x.viewer);
+    c.promise = promise;
+    c.asked = clock_.now();
     enqueue(id, false);
     return promise;
   }
@@ -107,10 +113,29 @@ private:
     c.in_flight = true;
     stats_->in_flight = ++in_flight_;
     auto deadline = std::min(after(now, options_.attempt_timeout), c.request.deadline);
-    c.ticket = endpoint_->ask(c.request, deadline,
+    c.ticket = endpoint_->ask(c.request, deadline, show_to_viewer(c),
                               [to = glue::weak_handle{self_}, id, attempt = c.attempt](outcome o) {
                                 to.post(attempt_done{id, attempt, std::move(o)});
                               });
+  }
+
+  /// Pieces go straight from the endpoint's thread to the viewer: many streams at once would make
+  /// this actor their bottleneck.
+  static endpoint::seen_fn show_to_viewer(call& c) {
+    if (!c.viewer)
+      return nullptr;
+    c.shown = std::make_shared<std::atomic<bool>>(false);
+    return
+      [viewer = c.viewer, run = c.request.run, shown = c.shown](std::vector<model_delta> pieces) {
+        *shown = true;
+        glue::post(viewer, model_seen{run, std::move(pieces)});
+      };
+  }
+
+  /// The viewer must not take two tries for one reply.
+  static void forget_shown(const call& c) {
+    if (c.shown && *c.shown)
+      glue::post(c.viewer, model_seen{c.request.run, {{model_delta::kind::restart, {}, 0, {}}}});
   }
 
   void on_attempt_done(attempt_done& x) {
@@ -135,6 +160,7 @@ private:
     std::visit(overloaded{
                  [&](const try_again& t) {
                    ++stats_->retries;
+                   forget_shown(c);
                    hold_back(failure, now);
                    glue::send_after(clock_, self_, t.delay, attempt_due{id});
                  },

@@ -54,6 +54,7 @@ private:
     sandbox::output_fn output;
     if (live_output)
       output = [to_owner](std::string_view bytes) { to_owner(output_seen{std::string{bytes}}); };
+    box_->hear_connections([to_owner](const egress_record& r) { to_owner(connection_seen{r}); });
     box_->listen(std::move(output), [to_owner, self](code_call call) {
       if (auto me = self.lock())
         to_owner(tool_wanted{std::move(call), caf::actor_cast<caf::actor>(me)});

@@ -56,6 +56,19 @@ std::string from_ollama_host(std::string host) {
   return host.ends_with("/v1") ? host : host + "/v1";
 }
 
+/// Anthropic's own SDKs add the version's path to the variable's URL.
+std::string from_anthropic_url(std::string base) {
+  while (base.ends_with('/'))
+    base.pop_back();
+  return base.ends_with("/v1") ? base : base + "/v1";
+}
+
+std::string from_variable(std::string_view name, std::string value) {
+  if (name == "OLLAMA_HOST")
+    return from_ollama_host(std::move(value));
+  return name == "ANTHROPIC_BASE_URL" ? from_anthropic_url(std::move(value)) : value;
+}
+
 struct sourced_url {
   std::string text;
   std::string where;
@@ -67,7 +80,7 @@ sourced_url choose_url(const provider_spec& p, const model_options& options,
     return {options.base_url, "base_url"};
   for (auto name : p.url_variables)
     if (auto text = set_in(env, name))
-      return {name == "OLLAMA_HOST" ? from_ollama_host(*text) : *text, std::string{name}};
+      return {from_variable(name, *text), std::string{name}};
   return {std::string{p.base_url}, std::string{p.name}};
 }
 
@@ -83,9 +96,10 @@ result<std::string> check_url(const sourced_url& url) {
     return fail(errc::invalid_argument,
                 fmt::format("{}: '{}' is not a base URL such as http://localhost:8000/v1",
                             url.where, url.text));
-  if (text.ends_with("/chat/completions"))
-    return fail(errc::invalid_argument,
-                fmt::format("{}: leave /chat/completions out of '{}'", url.where, url.text));
+  for (std::string_view path : {"/chat/completions", "/responses", "/messages"})
+    if (text.ends_with(path))
+      return fail(errc::invalid_argument,
+                  fmt::format("{}: leave {} out of '{}'", url.where, path, url.text));
   return text;
 }
 
@@ -107,39 +121,95 @@ result<std::string> choose_key(const provider_spec& p, const model_options& opti
   return std::string{};
 }
 
+/// Azure's versioned paths begin at the resource; its API without versions is below /openai/v1.
+std::string azure_url(std::string base, bool versioned) {
+  constexpr std::string_view v1 = "/openai/v1";
+  auto has_v1 = base.ends_with(v1);
+  if (versioned && has_v1)
+    base.erase(base.size() - v1.size());
+  return versioned || has_v1 ? base : base + std::string{v1};
+}
+
+result<std::string> target_url(const provider_spec& p, const model_options& options,
+                               const env_lookup& env, bool versioned) {
+  auto chosen = choose_url(p, options, env);
+  if (chosen.text.empty())
+    return fail(errc::invalid_argument,
+                p.url_variables.empty()
+                  ? fmt::format("model '{}' needs --base-url, e.g. --base-url "
+                                "http://localhost:8000/v1",
+                                options.model)
+                  : fmt::format("model '{}' needs an address: set {}, or give --base-url",
+                                options.model, fmt::join(p.url_variables, " or ")));
+  auto url = check_url(chosen);
+  return url && p.name == "azure" ? azure_url(*url, versioned) : url;
+}
+
+std::string target_version(const provider_spec& p, const model_options& options,
+                           const env_lookup& env) {
+  if (options.api_version.empty() && p.name == "azure")
+    return set_in(env, "OPENAI_API_VERSION").value_or("");
+  return options.api_version;
+}
+
+using headers = std::vector<std::pair<std::string, std::string>>;
+
+/// What an account's calls are counted under, as OpenAI's own SDKs send it.
+void add_account(headers& out, const env_lookup& env) {
+  if (auto organisation = set_in(env, "OPENAI_ORG_ID"))
+    out.emplace_back("openai-organization", *organisation);
+  if (auto project = set_in(env, "OPENAI_PROJECT_ID"))
+    out.emplace_back("openai-project", *project);
+}
+
+result<headers> target_headers(const provider_spec& p, const model_options& options,
+                               const env_lookup& env) {
+  headers out;
+  if (p.name == "openai")
+    add_account(out, env);
+  for (auto& given : options.headers) {
+    auto equals = given.find('=');
+    auto name = trim(std::string_view{given}.substr(0, equals));
+    if (equals == std::string::npos || name.empty())
+      return fail(errc::invalid_argument,
+                  fmt::format("header: '{}' is not name=value, e.g. X-Title=troupe", given));
+    out.emplace_back(name, trim(std::string_view{given}.substr(equals + 1)));
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::vector<provider_spec>& providers() {
   static const std::vector<provider_spec> all{
-    {"openai", "https://api.openai.com/v1", {"OPENAI_BASE_URL"}, {"OPENAI_API_KEY"}, true, ""},
+    {"openai", "https://api.openai.com/v1", {"OPENAI_BASE_URL"}, {"OPENAI_API_KEY"}, true},
     {"anthropic",
      "https://api.anthropic.com/v1",
      {"ANTHROPIC_BASE_URL"},
      {"ANTHROPIC_API_KEY"},
      true,
-     "its wire format comes in a later version; until then reach Claude through openrouter/"},
+     "messages"},
+    {"azure", "", {"AZURE_OPENAI_ENDPOINT"}, {"AZURE_OPENAI_API_KEY"}, true},
+    {"gemini",
+     "https://generativelanguage.googleapis.com/v1beta/openai",
+     {"GEMINI_BASE_URL"},
+     {"GOOGLE_API_KEY", "GEMINI_API_KEY"},
+     true},
     {"hf",
      "https://router.huggingface.co/v1",
      {"HF_BASE_URL"},
      {"HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN"},
-     true,
-     ""},
-    {"ollama",
-     "http://localhost:11434/v1",
-     {"OLLAMA_BASE_URL", "OLLAMA_HOST"},
-     {"OLLAMA_API_KEY"},
-     false,
-     ""},
-    {"vllm", "http://localhost:8000/v1", {"VLLM_BASE_URL"}, {"VLLM_API_KEY"}, false, ""},
+     true},
+    {"ollama", "http://localhost:11434/v1", {"OLLAMA_BASE_URL", "OLLAMA_HOST"}, {"OLLAMA_API_KEY"}},
+    {"vllm", "http://localhost:8000/v1", {"VLLM_BASE_URL"}, {"VLLM_API_KEY"}},
     {"openrouter",
      "https://openrouter.ai/api/v1",
      {"OPENROUTER_BASE_URL"},
      {"OPENROUTER_API_KEY"},
-     true,
-     ""},
-    {"llamacpp", "http://localhost:8080/v1", {"LLAMACPP_BASE_URL"}, {"LLAMA_API_KEY"}, false, ""},
-    {"custom", "", {}, {}, false, ""},
-    {"mock", "", {}, {}, false, ""},
+     true},
+    {"llamacpp", "http://localhost:8080/v1", {"LLAMACPP_BASE_URL"}, {"LLAMA_API_KEY"}},
+    {"custom", "", {}, {}},
+    {"mock", "", {}, {}},
   };
   return all;
 }
@@ -157,21 +227,20 @@ result<model_target> parse_model_name(const model_options& options, const env_lo
     return fail(errc::invalid_argument,
                 fmt::format("model '{}' names no {}", options.model,
                             p.name == "mock" ? "script: write mock/path.json" : "model"));
-  if (!p.refusal.empty())
-    return fail(errc::invalid_argument, fmt::format("provider {}: {}", p.name, p.refusal));
   if (p.name == "mock")
     return target;
-  auto chosen = choose_url(p, options, env);
-  if (chosen.text.empty())
-    return fail(errc::invalid_argument, fmt::format("model '{}' needs --base-url, e.g. "
-                                                    "--base-url http://localhost:8000/v1",
-                                                    options.model));
-  auto url = check_url(chosen);
+  target.api = options.api == "auto" ? std::string{p.api} : options.api;
+  target.api_version = target_version(p, options, env);
+  auto url = target_url(p, options, env, !target.api_version.empty());
   if (!url)
     return fail(url.error());
-  auto key = choose_key(p, options, env, *url == p.base_url);
+  auto key = choose_key(p, options, env, *url == p.base_url || p.base_url.empty());
   if (!key)
     return fail(key.error());
+  auto extra = target_headers(p, options, env);
+  if (!extra)
+    return fail(extra.error());
+  target.headers = std::move(*extra);
   target.base_url = *url;
   target.key_variable = *key;
   return target;

@@ -21,13 +21,19 @@ namespace troupe {
 
 /// Which model, how it is reached, how it samples.
 struct model_options {
-  std::string model;        ///< provider/model; empty when not given
-  std::string base_url;     ///< empty: the provider's
-  std::string api_key_env;  ///< variable that holds the key; empty: the provider's
+  std::string model;         ///< provider/model; empty when not given
+  std::string base_url;      ///< empty: the provider's
+  std::string api_key_env;   ///< variable that holds the key; empty: the provider's
+  std::string api = "auto";  ///< auto (the provider's own), chat, responses, messages
+  std::string api_version;   ///< azure: api-version; messages: anthropic-version; empty: default
+  std::vector<std::string> headers;  ///< "name=value", sent with every request
   std::optional<double> temperature;
   std::optional<std::uint32_t> max_tokens;  ///< of one reply
   std::optional<std::int64_t> seed;
+  std::string reasoning_effort;       ///< the provider's word; empty: its default
+  std::string extra_body;             ///< JSON object merged into each request; empty: none
   millis request_timeout{300'000};    ///< one request, from sent to the whole reply
+  millis stall_timeout{120'000};      ///< from one piece of a streamed reply to the next
   std::uint32_t attempts = 6;         ///< requests for one reply, the first included
   std::uint32_t max_connections = 0;  ///< requests in flight; 0: as many as max_concurrency
 };

@@ -217,6 +217,7 @@ sandbox_spec profile_settings::spec() const {
   spec.imports = imports;
   spec.checkpoints = checkpoints;
   spec.limits = limits;
+  spec.network = profile.network.has_value();
   return spec;
 }
 

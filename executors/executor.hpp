@@ -8,6 +8,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/time.hpp"
 #include "runtime/model/tool_spec.hpp"
+#include "runtime/net/egress_record.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -52,6 +53,7 @@ struct sandbox_spec {
   std::vector<std::string> imports;  ///< allowed module names ("a.b", "a.*", "*"); empty: all
   std::vector<sandbox_file> files;
   bool checkpoints = true;  ///< go back to the state before a snippet that was killed
+  bool network = false;     ///< may connect to what its profile lists
   sandbox_limits limits;
 };
 
@@ -84,6 +86,7 @@ public:
   using closed_fn = std::function<void(close_report)>;
   using output_fn = std::function<void(std::string_view)>;  ///< raw bytes as they come
   using call_fn = std::function<void(code_call)>;
+  using connection_fn = std::function<void(const egress_record&)>;
   using put_fn = std::function<void(result<void>)>;
   using got_fn = std::function<void(result<std::string>)>;
   using shell_fn = std::function<void(shell_outcome)>;
@@ -94,6 +97,10 @@ public:
   /// Sets who hears output and who answers tool calls. Before the first run. Either may be empty:
   /// then output is only collected, and calls fail.
   virtual void listen(output_fn output, call_fn call) = 0;
+
+  /// Sets who hears of each connection that has ended or was refused; all of them before close has
+  /// reported. Before the first run. Nothing where sandboxes have no network.
+  virtual void hear_connections(connection_fn) {}
 
   /// Runs one snippet. A sandbox does one thing at a time: run, put, get or shell. Thread-safe.
   /// Errors  invalid_argument (it is busy), unavailable (gone). The end comes by `done`, once.
@@ -119,7 +126,7 @@ public:
   /// Branches the session: for each element of `branches` another sandbox with these limits, whose
   /// interpreter goes on as this one, with its variables, modules, open files, and the files in
   /// /work and /tmp. All begin at one moment; then none sees what another does, and random numbers
-  /// differ. Profile, tools, import rules and checkpoints are as here; child processes and timers
+  /// differ. Profile, network, tools, rules and checkpoints are as here; child processes and timers
   /// stay behind, as in a fork. This sandbox goes on unchanged; meanwhile each branch takes one of
   /// its processes and descriptors. Thread-safe.
   /// Errors  as run; invalid_argument (none, or more than max_branches), denied (the backend does

@@ -4,6 +4,7 @@
 #include "executors/jail/checkpoint.hpp"
 #include "executors/jail/landlock.hpp"
 #include "executors/jail/limits.hpp"
+#include "executors/jail/proxy_socket.hpp"
 #include "executors/jail/python.hpp"
 #include "executors/jail/sandbox_mounts.hpp"
 
@@ -66,7 +67,7 @@ void reset_signals() {
     reset_signals();
     become_worker(parts.mode);
     if (landlock_version() > 0)
-      enter_landlock(0);
+      enter_landlock(parts.request.network != 0 ? proxy_port : 0);
     set_limits(parts.request);
     auto frame_bytes = parts.request.frame_bytes;
     const auto& filter = *parts.filter;
@@ -197,6 +198,14 @@ private:
   int status_ = 0;
 };
 
+/// The runtime takes the connections that are made in here.
+void offer_proxy(int control) {
+  auto listener = listen_for_proxy();
+  init_note note;
+  note.kind = note_kind::listening;
+  must(send_with_fd(control, &note, sizeof note, listener.get()), "send the proxy's socket");
+}
+
 /// "0" is the writer itself: cheaper by far than a pid written by another.
 void join_groups(sandbox_parts& parts) {
   for (auto& tasks : parts.tasks) {
@@ -234,6 +243,8 @@ void set_up_and_supervise(sandbox_parts& parts) {
   wait_for_start(parts.start);
   become_init(parts.mode);
   must(::sethostname("sandbox", 7) == 0, "sethostname");
+  if (parts.request.network != 0)
+    offer_proxy(parts.control.get());
   auto lacking = mount_sandbox(parts.request);
   if (landlock_version() == 0)
     lacking |= lacking_landlock;

@@ -36,20 +36,23 @@ constexpr micros worth_counting{2'000};
 /// How long going back may take where nobody waits for a deadline.
 constexpr millis restore_patience{2'000};
 
-bool send_with_fd(int socket, char order, int fd) {
-  iovec data{&order, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+/// One note, with the descriptor that may come with it. Returns as recv.
+::ssize_t receive_note(int socket, init_note& note, unique_fd& descriptor) {
+  iovec data{&note, sizeof note};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = space;
   message.msg_controllen = sizeof space;
-  auto* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  auto size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  auto* header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    descriptor.reset(fd);
+  }
+  return size;
 }
 
 micros to_micros(const timeval& t) {
@@ -70,7 +73,7 @@ error system_error(std::string what) {
 
 jail_session::jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec)
   : pool_{std::move(pool)}, core_{pool_->core()}, limits_{spec.limits},
-    checkpoints_{spec.checkpoints},
+    checkpoints_{spec.checkpoints}, network_{spec.network && pool_->profile().network},
     link_{std::make_shared<worker_link>(core_->io, static_cast<worker_owner&>(*this), spec.limits)},
     control_{core_->io}, exit_{core_->io} {}
 
@@ -82,10 +85,11 @@ jail_session::~jail_session() = default;
 bool jail_session::fits(const sandbox_spec& spec) const {
   const auto& a = limits_;
   const auto& b = spec.limits;
-  return checkpoints_ == spec.checkpoints && a.memory_bytes == b.memory_bytes && a.cpus == b.cpus
-         && a.processes == b.processes && a.open_files == b.open_files
-         && a.frame_bytes == b.frame_bytes && a.file_bytes == b.file_bytes
-         && a.work_bytes == b.work_bytes && a.tmp_bytes == b.tmp_bytes;
+  return checkpoints_ == spec.checkpoints && network_ == (spec.network && pool_->profile().network)
+         && a.memory_bytes == b.memory_bytes && a.cpus == b.cpus && a.processes == b.processes
+         && a.open_files == b.open_files && a.frame_bytes == b.frame_bytes
+         && a.file_bytes == b.file_bytes && a.work_bytes == b.work_bytes
+         && a.tmp_bytes == b.tmp_bytes;
 }
 
 void jail_session::open(const sandbox_spec& spec, opened_fn done) {
@@ -182,6 +186,7 @@ spawn_request jail_session::make_request() const {
   r.work_bytes = limits.work_bytes;
   r.tmp_bytes = limits.tmp_bytes;
   r.checkpoints = checkpoints_ ? 1 : 0;
+  r.network = network_ ? 1 : 0;
   return r;
 }
 
@@ -214,6 +219,25 @@ void jail_session::on_spawned(result<spawned> got) {
   watch_control();
   if (insist_on_layers())
     link_->start();
+}
+
+/// Once: code inside never holds the control socket, but init is inside too.
+void jail_session::start_proxy(unique_fd listener) {
+  if (proxy_ || !network_ || !listener)
+    return;
+  egress_proxy::options options;
+  options.policy = *pool_->profile().network;
+  options.on_connection = [this](const egress_record& r) {
+    if (connection_fn_)
+      connection_fn_(r);
+  };
+  auto proxy = egress_proxy::serve(core_->io, listener.release(), std::move(options));
+  if (proxy) {
+    proxy_ = std::move(*proxy);
+    return;
+  }
+  open_error_ = proxy.error();
+  doom(snippet_end::killed, open_error_.detail);
 }
 
 /// False, and the end, when the profile requires a layer that is missing.
@@ -272,9 +296,10 @@ void jail_session::on_control() {
 void jail_session::read_notes() {
   init_note note;
   for (;;) {
-    auto size = ::recv(control_.fd(), &note, sizeof note, MSG_DONTWAIT);
+    unique_fd socket;
+    auto size = receive_note(control_.fd(), note, socket);
     if (size == sizeof note) {
-      on_note(note);
+      on_note(note, std::move(socket));
       continue;
     }
     // The last end has closed: init has gone, or is going. Its exit tells the rest.
@@ -284,7 +309,7 @@ void jail_session::read_notes() {
   }
 }
 
-void jail_session::on_note(const init_note& note) {
+void jail_session::on_note(const init_note& note, unique_fd socket) {
   std::string stage{note.stage, ::strnlen(note.stage, sizeof note.stage)};
   switch (note.kind) {
   case note_kind::failed:
@@ -307,6 +332,9 @@ void jail_session::on_note(const init_note& note) {
     break;
   case note_kind::interrupted:
     link_->interrupted();
+    break;
+  case note_kind::listening:
+    start_proxy(std::move(socket));
     break;
   }
 }
@@ -340,7 +368,7 @@ sandbox_spec jail_session::spec() const {
 }
 
 bool jail_session::send_pipe(const unique_fd& end) {
-  return send_with_fd(control_.fd(), branch_order, end.get());
+  return send_with_fd(control_.fd(), &branch_order, 1, end.get());
 }
 
 void jail_session::cancel_timers() {
@@ -405,7 +433,7 @@ void jail_session::on_restored(int status) {
     return;
   }
   unique_fd ours{pair[0]}, theirs{pair[1]};
-  if (!send_with_fd(control_.fd(), resume_order, theirs.get())) {
+  if (!send_with_fd(control_.fd(), &resume_order, 1, theirs.get())) {
     end_life(std::move(v));
     return;
   }
@@ -514,6 +542,7 @@ void jail_session::on_dead() {
   verify();
   dead_ = true;
   cancel_timers();
+  proxy_.reset();
   link_->close();
   control_.close();
   exit_.close();
@@ -530,6 +559,7 @@ void jail_session::on_dead() {
   report_closed();
   // Whoever listens may hold us in turn.
   link_->listen({}, {});
+  connection_fn_ = nullptr;
   on_gone = nullptr;
 }
 

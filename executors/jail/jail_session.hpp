@@ -7,6 +7,7 @@
 #include "executors/jail/zygote_pool.hpp"
 #include "executors/worker_link.hpp"
 #include "executors/worker_session.hpp"
+#include "runtime/net/egress_proxy.hpp"
 
 #include <functional>
 #include <memory>
@@ -46,6 +47,7 @@ public:
   void open(const sandbox_spec& spec, opened_fn done);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
+  void hear_connections(sandbox::connection_fn fn) override { connection_fn_ = std::move(fn); }
   void begin(std::unique_ptr<worker_request> request) override;
   [[nodiscard]] bool forks() const noexcept override { return true; }
   void fork(const std::vector<sandbox_limits>& branches, const sandbox::forked_fn& done) override;
@@ -89,7 +91,8 @@ private:
   void watch_exit();
   void on_control();
   void read_notes();
-  void on_note(const init_note& note);
+  void on_note(const init_note& note, unique_fd socket);
+  void start_proxy(unique_fd listener);
 
   [[nodiscard]] bool go_back(const verdict& v);
   void on_restored(int status);
@@ -112,6 +115,7 @@ private:
   std::shared_ptr<jail_core> core_;
   sandbox_limits limits_;
   bool checkpoints_ = false;
+  bool network_ = false;
   unsigned slot_ = 0;
   opened_fn opened_;
   bool prepared_ = false;
@@ -127,6 +131,8 @@ private:
   std::shared_ptr<worker_link> link_;
   channel control_;
   channel exit_;  ///< pidfd
+  std::unique_ptr<egress_proxy> proxy_;
+  sandbox::connection_fn connection_fn_;
   std::unique_ptr<cgroup> group_;
   micros group_cpu_charged_{0};
   std::uint64_t memory_at_rest_ = 0;  ///< when the last snippet that was counted had ended

@@ -4,7 +4,7 @@
 // Usage (by the runtime only): troupe-zygote KEY=VALUE... with a seqpacket socket at descriptor 3
 // and a shared page at 4. Keys: python (its program, as the root names it), import (a module),
 // try_import (one that may be missing),
-// root (a directory), program (a name), mount (FROM:TO).
+// root (a directory), program (a name), mount (FROM:TO), proxy (its URL in the sandboxes).
 
 #include "executors/jail/hello.hpp"
 #include "executors/jail/root.hpp"
@@ -32,7 +32,7 @@ loader = ExtensionFileLoader("troupe_zygote", module)
 zygote = loader.create_module(ModuleSpec("troupe_zygote", loader, origin=module))
 if failed := zygote.load(names):
     sys.exit(failed)
-for name in set(os.environ) - {"HOME", "LANG", "PATH", "TMPDIR"}:
+for name in set(os.environ) - {"HOME", "LANG", "PATH", "TMPDIR", "http_proxy", "https_proxy"}:
     del os.environ[name]
 sys.exit(zygote.serve(mode))
 )";
@@ -53,6 +53,7 @@ constexpr const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
 struct settings {
   root_settings root;
   std::vector<std::string> imports;
+  std::string proxy;
 };
 
 settings parse(const std::vector<std::string_view>& arguments) {
@@ -73,6 +74,8 @@ settings parse(const std::vector<std::string_view>& arguments) {
         {value.substr(0, value.find(':')), value.substr(value.find(':') + 1)});
     else if (key == "import")
       s.imports.push_back(value);
+    else if (key == "proxy")
+      s.proxy = value;
     else if (key == "try_import")
       s.imports.push_back(value + may_be_missing);
     else
@@ -98,6 +101,10 @@ void open_module() {
     argv.push_back(a.c_str());
   argv.push_back(nullptr);
   std::vector<const char*> variables{std::begin(environment), std::end(environment)};
+  auto http = "http_proxy=" + s.proxy;
+  auto https = "https_proxy=" + s.proxy;
+  if (!s.proxy.empty())
+    variables.insert(variables.end(), {http.c_str(), https.c_str()});
   variables.push_back(nullptr);
   ::execve(s.root.python.c_str(), const_cast<char**>(argv.data()),
            const_cast<char**>(variables.data()));

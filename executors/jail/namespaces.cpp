@@ -15,7 +15,8 @@ namespace troupe::jail {
 namespace {
 
 /// One empty network namespace, with lo down, serves all sandboxes of a zygote: socket() is denied
-/// by seccomp, so they cannot meet there, and a namespace each would cost 0.4 ms.
+/// by seccomp, so they cannot meet there, and a namespace each would cost 0.4 ms. Only those that
+/// may open sockets have one of their own.
 constexpr unsigned long zygote_flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
 
 constexpr unsigned long sandbox_flags =
@@ -55,11 +56,13 @@ privilege enter_zygote_namespaces() {
   return mode;
 }
 
-pid_t clone_sandbox(int& pidfd, birth_record& birth, int group) {
+pid_t clone_sandbox(int& pidfd, birth_record& birth, int group, bool network) {
   clone_args args{};
   args.flags = sandbox_flags | CLONE_PIDFD | CLONE_PARENT | CLONE_PARENT_SETTID;
   args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
   args.parent_tid = reinterpret_cast<std::uintptr_t>(&birth.pid);
+  if (network)
+    args.flags |= CLONE_NEWNET;
   if (group >= 0) {
     args.flags |= CLONE_INTO_CGROUP;
     args.cgroup = static_cast<std::uint64_t>(group);

@@ -22,10 +22,11 @@ inline constexpr unsigned worker_id = 1000;
 /// a user namespace first. Throws setup_error: the kernel does not allow it.
 privilege enter_zygote_namespaces();
 
-/// A new process in its own user, pid, mount, IPC, UTS and cgroup namespaces, child of the
-/// *zygote's parent*, in the control group of the directory `group` unless that is -1. Returns like
-/// fork; in the zygote `pidfd` and `birth.pid` are set. -1 with errno on failure.
-pid_t clone_sandbox(int& pidfd, birth_record& birth, int group);
+/// A new process in its own user, pid, mount, IPC, UTS and cgroup namespaces, and a network
+/// namespace if asked for, child of the *zygote's parent*, in the control group of the directory
+/// `group` unless that is -1. Returns like fork; in the zygote `pidfd` and `birth.pid` are set. -1
+/// with errno on failure.
+pid_t clone_sandbox(int& pidfd, birth_record& birth, int group, bool network);
 
 /// Gives the new process its user ids. Throws setup_error.
 void write_id_maps(pid_t pid, privilege mode, const spawn_request& request);

@@ -106,6 +106,9 @@ constexpr rule conditional[] = {
   {"prctl", equals(0, PR_SET_VMA)},
 };
 
+/// With a network, beside connect. In its own namespace there is nothing but the proxy.
+constexpr rule tcp_socket{"socket", equals(0, AF_INET), masked(1, socket_type_mask, SOCK_STREAM)};
+
 /// An open libseccomp context.
 class context {
 public:
@@ -147,15 +150,21 @@ private:
 
 }  // namespace
 
-seccomp_filter::seccomp_filter() {
+seccomp_filter::seccomp_filter(bool network) {
   context ctx;
   ctx.set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   ctx.set(SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree: 170 comparisons would cost each call
   for (auto* name : allowed)
     ctx.add(SCMP_ACT_ALLOW, name);
-  for (const auto& r : conditional) {
+  auto add_rule = [&](const rule& r) {
     const scmp_arg_cmp conditions[] = {r.condition, r.also.value_or(r.condition)};
     ctx.add(SCMP_ACT_ALLOW, r.name, r.also ? 2 : 1, conditions);
+  };
+  for (const auto& r : conditional)
+    add_rule(r);
+  if (network) {
+    add_rule(tcp_socket);
+    ctx.add(SCMP_ACT_ALLOW, "connect");
   }
   ctx.add(SCMP_ACT_ERRNO(ENOSYS), "clone3");  // libc then uses clone, whose flags can be checked
   program_ = ctx.compile();

@@ -11,8 +11,9 @@ namespace troupe::jail {
 /// A compiled filter. Made once by the zygote, loaded by each worker.
 class seccomp_filter {
 public:
-  /// Throws setup_error: libseccomp could not build it.
-  seccomp_filter();
+  /// With `network` TCP sockets can be opened and connected. Throws setup_error: libseccomp could
+  /// not build it.
+  explicit seccomp_filter(bool network);
   ~seccomp_filter();
   seccomp_filter(const seccomp_filter&) = delete;
   seccomp_filter& operator=(const seccomp_filter&) = delete;

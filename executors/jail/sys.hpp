@@ -29,6 +29,9 @@ inline void must(bool ok, const char* what) {
     throw setup_error{what, errno};
 }
 
+/// One message with one descriptor, without blocking. False with errno on failure.
+bool send_with_fd(int socket, const void* message, std::size_t size, int fd);
+
 /// Writes a whole small file, e.g. in /proc. False with errno on failure.
 bool write_file(const char* path, const std::string& text);
 

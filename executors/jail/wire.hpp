@@ -13,6 +13,9 @@ inline constexpr int zygote_fd = 3;
 /// Descriptor of the zygote's birth record.
 inline constexpr int birth_fd = 4;
 
+/// Where code in a sandbox with a network finds the runtime's proxy: port of 127.0.0.1.
+inline constexpr std::uint16_t proxy_port = 3128;
+
 /// Ends the name of a module that the zygote imports only when it is there.
 inline constexpr char may_be_missing = '?';
 
@@ -42,6 +45,7 @@ struct spawn_request {
   std::uint32_t task_fds = 0;     ///< version 1 `tasks` files that come with it
   std::uint32_t checkpoints = 0;  ///< 1: the worker may make them
   std::uint32_t into_group = 0;   ///< 1 when a version 2 directory comes last
+  std::uint32_t network = 0;      ///< 1: a network namespace of its own, with proxy_port
   std::uint64_t memory_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t work_bytes = 0;
@@ -75,6 +79,7 @@ enum class note_kind : std::uint8_t {
   interrupted = 'i',    ///< the signal is pending in the worker
   restored = 'B',       ///< value: status of the worker that died; waits for resume_order
   no_checkpoint = 'N',  ///< restore_order cannot be followed
+  listening = 'P',      ///< comes with the listening socket of proxy_port
   exited = 'X'          ///< value: the worker's status, as wait reports it
 };
 

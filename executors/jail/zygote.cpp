@@ -97,7 +97,7 @@ void spawn(sandbox_parts parts, birth_record& birth, spawn_reply& reply, unique_
   int raw_pidfd = -1;
   birth.pid = 0;
   birth.request = parts.request.id;
-  auto pid = clone_sandbox(raw_pidfd, birth, parts.group.get());
+  auto pid = clone_sandbox(raw_pidfd, birth, parts.group.get(), parts.request.network != 0);
   must(pid >= 0, "clone3 with new namespaces (inside a chroot the kernel makes none)");
   if (pid == 0) {
     go.reset();
@@ -120,13 +120,19 @@ birth_record& map_birth_record() {
   return *static_cast<birth_record*>(page);
 }
 
-void serve(privilege mode, const seccomp_filter& filter, birth_record& birth) {
+/// Compiled once.
+struct filters {
+  seccomp_filter plain{false};
+  seccomp_filter network{true};
+};
+
+void serve(privilege mode, const filters& all, birth_record& birth) {
   for (;;) {
     sandbox_parts parts;
     parts.mode = mode;
-    parts.filter = &filter;
     if (!receive(parts))
       return;
+    parts.filter = parts.request.network != 0 ? &all.network : &all.plain;
     auto id = parts.request.id;
     unique_fd pidfd;
     spawn_reply reply;
@@ -169,10 +175,10 @@ int prepare_zygote(const std::vector<std::string>& modules) {
 int run_zygote(privilege mode) {
   try {
     auto& birth = map_birth_record();
-    seccomp_filter filter;
+    filters all;
     reduce_zygote(mode);
     send_ready(python_version(), mode);
-    serve(mode, filter, birth);
+    serve(mode, all, birth);
     return 0;
   } catch (const setup_error& e) {
     send_failure(e);

@@ -20,6 +20,8 @@ std::vector<std::string> launcher_arguments(const sandbox_profile& p) {
       out.push_back(std::string{key} + "=" + value);
   };
   add("python", p.python);
+  if (p.network)
+    add("proxy", "http://127.0.0.1:" + std::to_string(proxy_port));
   add("root", p.root);
   for (const auto& name : p.programs)
     add("program", name);
@@ -32,12 +34,14 @@ std::vector<std::string> launcher_arguments(const sandbox_profile& p) {
   return out;
 }
 
-std::string isolation_text(const zygote_hello& hello, int lacking, cgroup_kind groups) {
+std::string isolation_text(const zygote_hello& hello, int lacking, cgroup_kind groups,
+                           bool network) {
   if (!hello.ready)
     return {};
-  std::string text =
-    "user, pid, mount, ipc, uts and cgroup namespaces, an empty network namespace, "
-    "read-only root, seccomp, no_new_privs, no capabilities, rlimits";
+  std::string text = "user, pid, mount, ipc, uts and cgroup namespaces, "
+                     + std::string{network ? "a network namespace with a proxy as its only way out"
+                                           : "an empty network namespace"}
+                     + ", read-only root, seccomp, no_new_privs, no capabilities, rlimits";
   if ((lacking & lacking_landlock) == 0)
     text += ", Landlock";
   if (groups != cgroup_kind::none)
@@ -120,6 +124,7 @@ void zygote_pool::refill_soon(const sandbox_spec& spec) {
   wanted_.profile = spec.profile;
   wanted_.limits = spec.limits;
   wanted_.checkpoints = spec.checkpoints;
+  wanted_.network = spec.network;
   if (profile_.ready > 0 && !std::exchange(refilling_, true))
     core_->io.in(refill_pause, [weak = weak_from_this()] {
       if (auto self = weak.lock())
@@ -162,7 +167,11 @@ result<void> zygote_pool::check_layers() const {
 executor_info zygote_pool::info() const {
   std::lock_guard lock{mutex_};
   executor_info info{
-    "jail", isolation_text(hello_, lacking_, core_->groups.kind()), {}, hello_.python, abilities};
+    "jail",
+    isolation_text(hello_, lacking_, core_->groups.kind(), profile_.network.has_value()),
+    {},
+    hello_.python,
+    abilities};
   for (auto& m : missing_layers(hello_, lacking_, core_->groups))
     info.missing.push_back(std::move(m.why));
   if (!hello_.ready)

@@ -117,9 +117,11 @@ void code_agent::act(const model_reply& reply, time_point now, commands& out) {
   auto& o = options();
   code_tags tags{o.code_open, o.code_close};
   auto parsed = parse_reply(as_utf8(reply.text), tags);
-  auto& kept = parsed.message.empty() ? reply.text : parsed.message;
-  say(role::assistant,
-      kept.empty() ? "(empty reply)" : cut_middle(as_utf8(kept), o.max_reply_bytes));
+  auto& text = parsed.message.empty() ? reply.text : parsed.message;
+  messages_.append(
+    {.from = role::assistant,
+     .content = text.empty() ? "(empty reply)" : cut_middle(as_utf8(text), o.max_reply_bytes),
+     .kept = reply.kept});
   auto prose = parsed.source == code_source::bare || parsed.source == code_source::none;
   format_error_ = prose ? error_text(format_error(parsed, tags)) : "";
   action_ = std::move(parsed.code);
@@ -280,13 +282,9 @@ void code_agent::ask(commands& out) {
     ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
 }
 
-/// One call with other messages around the same memory, which is encoded anew this once.
+/// One call with other messages around the same memory, which is copied this once.
 void code_agent::ask_for_answer(commands& out) {
-  auto memory = messages_.view().text();
-  memory.erase(0, messages_.message(0).size() + 1);  // the system prompt and its comma
-  transcript asked{encode_};
-  asked.append({role::system, definition_->forced_pre(task_), {}, {}});
-  asked.append_encoded(memory);
+  auto asked = messages_.with_first({role::system, definition_->forced_pre(task_), {}, {}});
   asked.append({role::user, definition_->forced_post(task_), {}, {}});
   at_ = state::answering;
   out.push_back(

@@ -14,7 +14,10 @@ namespace {
 // Every text is written as valid UTF-8, so that reading it back gives what the loop saw.
 
 json write(const tool_call_message& x) {
-  return {{"id", to_utf8(x.id)}, {"name", to_utf8(x.name)}, {"arguments", to_utf8(x.arguments)}};
+  json out{{"id", to_utf8(x.id)}, {"name", to_utf8(x.name)}, {"arguments", to_utf8(x.arguments)}};
+  if (!x.kept.empty())
+    out["kept"] = to_utf8(x.kept);
+  return out;
 }
 
 json write(const std::vector<tool_call_message>& calls) {
@@ -30,12 +33,21 @@ json write(const chat_message& x) {
     out["tool_calls"] = write(x.tool_calls);
   if (!x.tool_call_id.empty())
     out["tool_call_id"] = to_utf8(x.tool_call_id);
+  if (!x.images.empty())
+    out["images"] = x.images;
+  if (!x.kept.empty())
+    out["kept"] = to_utf8(x.kept);
+  if (x.failed)
+    out["failed"] = true;
   return out;
 }
 
 json write(const token_usage& x) {
-  return {
+  json out{
     {"input", x.input}, {"output", x.output}, {"cached", x.cached}, {"reasoning", x.reasoning}};
+  if (x.cache_written > 0)
+    out["cache_written"] = x.cache_written;
+  return out;
 }
 
 json write(const model_reply& x) {
@@ -44,6 +56,10 @@ json write(const model_reply& x) {
            {"attempts", x.attempts},    {"latency_ms", x.latency.count()}};
   if (!x.tool_calls.empty())
     out["tool_calls"] = write(x.tool_calls);
+  if (!x.reasoning.empty())
+    out["reasoning"] = to_utf8(x.reasoning);
+  if (!x.kept.empty())
+    out["kept"] = to_utf8(x.kept);
   return out;
 }
 
@@ -224,8 +240,14 @@ private:
 result<tool_call_message> read_tool_call(const json& j) {
   tool_call_message x;
   reader r{j, "tool_call"};
-  r.get("id", x.id).get("name", x.name).get("arguments", x.arguments);
+  r.get("id", x.id).get("name", x.name).get("arguments", x.arguments).get("kept", x.kept);
   return r.done(std::move(x));
+}
+
+result<std::string> read_text(const json& j) {
+  if (!j.is_string())
+    return fail(errc::corrupt, "message.images has something that is not a string");
+  return j.get<std::string>();
 }
 
 result<chat_message> read_message(const json& j) {
@@ -233,6 +255,7 @@ result<chat_message> read_message(const json& j) {
   reader r{j, "message"};
   r.need("role").get_word("role", x.from, role::tool).get("content", x.content);
   r.list("tool_calls", x.tool_calls, read_tool_call).get("tool_call_id", x.tool_call_id);
+  r.list("images", x.images, read_text).get("kept", x.kept).get("failed", x.failed);
   return r.done(std::move(x));
 }
 
@@ -240,7 +263,7 @@ result<token_usage> read_tokens(const json& j) {
   token_usage x;
   reader r{j, "usage"};
   r.get("input", x.input).get("output", x.output).get("cached", x.cached);
-  r.get("reasoning", x.reasoning);
+  r.get("reasoning", x.reasoning).get("cache_written", x.cache_written);
   return r.done(x);
 }
 
@@ -250,6 +273,7 @@ result<model_reply> read_reply(const json& j) {
   r.need("text").get("text", x.text).get("finish_reason", x.finish_reason).get("model", x.model);
   r.list("tool_calls", x.tool_calls, read_tool_call).nested("usage", x.usage, read_tokens);
   r.get("attempts", x.attempts).get("latency_ms", x.latency);
+  r.get("reasoning", x.reasoning).get("kept", x.kept);
   return r.done(std::move(x));
 }
 

@@ -15,7 +15,9 @@ namespace troupe {
 struct run_event {
   run_id run;
   std::string sample;
-  std::string kind;  ///< the journal's kinds, plus "output"
+  /// The journal's kinds, plus what is only shown: "output" {"text"} of a snippet; "reply" {"text"}
+  /// and "reasoning" {"text"} of a reply on its way; "reply_again" when that reply begins anew.
+  std::string kind;
   json payload;
 };
 

@@ -100,8 +100,8 @@ int run_command(const words& arguments) {
     return complain(usage, "run writes a new journal, and '" + request.journal_path
                              + "' is there already; give another --out");
   if (!how.quiet && !how.json)
-    request.events = [colour](const run_event& e) {
-      std::fputs(show_event(e, colour).c_str(), stderr);
+    request.events = [view = live_view{colour}](const run_event& e) mutable {
+      std::fputs(view.show(e).c_str(), stderr);
       return true;
     };
   request.finished = [&] { events.wake(); };

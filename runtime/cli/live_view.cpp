@@ -3,54 +3,92 @@
 #include "runtime/eval/printable.hpp"
 
 #include <string_view>
+#include <utility>
 
 namespace troupe::cli {
 namespace {
 
-class painter {
-public:
-  explicit painter(bool colour) : colour_{colour} {}
-
-  [[nodiscard]] std::string heading(std::string_view text, std::string_view code) const {
-    std::string line{text};
-    return colour_ ? "\033[" + std::string{code} + "m" + line + "\033[0m\n" : line + "\n";
+std::string block(std::string_view text) {
+  std::string out = "  ";
+  for (char c : printable(text)) {
+    out += c;
+    if (c == '\n')
+      out += "  ";
   }
+  while (out.ends_with(' ') || out.ends_with('\n'))
+    out.pop_back();
+  return out + "\n";
+}
 
-  [[nodiscard]] static std::string block(std::string_view text) {
-    std::string out = "  ";
-    for (char c : printable(text)) {
-      out += c;
-      if (c == '\n')
-        out += "  ";
-    }
-    while (out.ends_with(' ') || out.ends_with('\n'))
-      out.pop_back();
-    return out + "\n";
+/// A piece may begin anywhere: what follows its newlines is indented.
+std::string indented(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    out += c;
+    if (c == '\n')
+      out += "  ";
   }
+  return out;
+}
 
-private:
-  bool colour_;
-};
+std::string dimmed(std::string text, bool colour) {
+  return colour ? "\033[2m" + std::move(text) + "\033[0m" : text;
+}
 
 }  // namespace
 
-std::string show_event(const run_event& e, bool colour) {
-  painter p{colour};
+std::string live_view::show(const run_event& e) {
+  if (e.kind == "reply" || e.kind == "reasoning")
+    return piece(e);
+  auto end_of_reply = std::exchange(piece_kind_, {}).empty() ? "" : "\n";
+  if (e.kind == "reply_again") {
+    reply_shown_ = false;
+    return end_of_reply + heading("the reply broke off and is begun anew", "1;31");
+  }
+  auto text = end_of_reply + whole(e);
+  if (e.kind == "observation")
+    reply_shown_ = false;
+  return text;
+}
+
+std::string live_view::piece(const run_event& e) {
+  reply_shown_ = true;
+  auto text = printable(string_or(e.payload, "text"));
+  auto start = piece_kind_.empty() ? "  " : "";
+  if (piece_kind_ != e.kind)
+    held_ = piece_kind_.empty() ? "" : "\n";
+  text.insert(0, std::exchange(held_, {}));
+  auto end = text.find_last_not_of('\n') + 1;
+  held_ = text.substr(end);
+  text.resize(end);
+  piece_kind_ = e.kind;
+  text = start + indented(text);
+  return e.kind == "reasoning" ? dimmed(std::move(text), colour_) : text;
+}
+
+std::string live_view::whole(const run_event& e) const {
   if (e.kind == "action")
-    return p.heading("step " + std::to_string(e.payload.value("step", 0)) + ": code", "1;34")
-           + painter::block(string_or(e.payload, "code"));
+    return heading("step " + std::to_string(e.payload.value("step", 0))
+                     + (reply_shown_ ? ": runs" : ": code"),
+                   "1;34")
+           + (reply_shown_ ? "" : block(string_or(e.payload, "code")));
   if (e.kind == "observation") {
     auto bad = e.payload.value("is_error", false);
-    return p.heading(bad ? "error" : "observation", bad ? "1;31" : "1;32")
-           + painter::block(string_or(e.payload, "text"));
+    return heading(bad ? "error" : "observation", bad ? "1;31" : "1;32")
+           + block(string_or(e.payload, "text"));
   }
   if (e.kind == "tool_requested")
-    return p.heading("tool " + printable(string_or(e.payload, "tool")) + " "
-                       + printable(dump_json(e.payload.value("arguments", json::object()))),
-                     "35");
+    return heading("tool " + printable(string_or(e.payload, "tool")) + " "
+                     + printable(dump_json(e.payload.value("arguments", json::object()))),
+                   "35");
   if (e.kind == "model_failed")
-    return p.heading("model call failed", "1;31");
+    return heading("model call failed", "1;31");
   return {};
+}
+
+std::string live_view::heading(std::string_view text, std::string_view code) const {
+  std::string line{text};
+  return colour_ ? "\033[" + std::string{code} + "m" + line + "\033[0m\n" : line + "\n";
 }
 
 }  // namespace troupe::cli

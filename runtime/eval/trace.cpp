@@ -193,6 +193,16 @@ void show_tool_reply(timeline& t, const shown_event& e) {
     t.block(dump_json(e.payload["value"]));
 }
 
+void show_connection(timeline& t, const shown_event& e) {
+  auto address = text_of(e.payload, "address");
+  auto facts = fmt::format("{} {}:{}{}, {} bytes up, {} down", text_of(e.payload, "verdict"),
+                           text_of(e.payload, "host"), count_of(e.payload, "port"),
+                           address.empty() ? "" : " (" + address + ")",
+                           count_of(e.payload, "bytes_up"), count_of(e.payload, "bytes_down"));
+  t.heading(e.at, e.event.kind, facts, text_of(e.payload, "verdict") != "allowed");
+  t.block(text_of(e.payload, "reason"));
+}
+
 void show_ended(timeline& t, const shown_event& e) {
   auto end = text_of(e.payload, "end");
   auto facts = fmt::format("{} after {} turns", end, count_of(e.payload, "turns"));
@@ -236,6 +246,8 @@ void show(timeline& t, const shown_event& e, bool full) {
     return show_tool_request(t, e);
   if (kind == "tool_replied")
     return show_tool_reply(t, e);
+  if (kind == "connection")
+    return show_connection(t, e);
   if (kind == "sandbox_failed" || kind == "cancel_requested")
     return t.heading(e.at, kind, text_of(e.payload, "detail") + text_of(e.payload, "reason"), true);
   if (kind == "run_ended")

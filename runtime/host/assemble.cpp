@@ -42,6 +42,30 @@ result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::
   };
 }
 
+codec_options codec_from(const model_target& target) {
+  codec_options o;
+  o.azure = target.provider == "azure";
+  o.version = target.api_version;
+  if (target.api == "responses")
+    o.wire = wire_format::openai_responses;
+  else if (target.api == "messages")
+    o.wire = wire_format::anthropic;
+  return o;
+}
+
+/// Errors  invalid_argument: the option is no JSON object.
+result<json> extra_body_from(const model_options& o) {
+  if (o.extra_body.empty())
+    return json{};
+  auto parsed = parse_json(o.extra_body);
+  if (!parsed)
+    return fail(errc::invalid_argument, "extra_body is not JSON: " + parsed.error().detail);
+  if (!parsed->is_object())
+    return fail(errc::invalid_argument,
+                "extra_body is not a JSON object such as {\"service_tier\": \"flex\"}");
+  return parsed;
+}
+
 std::uint32_t in_flight_of(const settings& s) {
   return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
 }
@@ -96,11 +120,13 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
   auto base = parse_url(target->base_url);
   if (!base)
     return fail(base.error());
-  http_endpoint_options where{std::move(*base), {}, {}};
+  http_endpoint_options where{
+    .base = std::move(*base), .headers = target->headers, .silence = s.model.stall_timeout};
   if (!target->key_variable.empty())
     where.key = env(target->key_variable).value_or("");
-  return [where = std::move(where)](http_client& client, timers&) {
-    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, openai_codec(), where)};
+  return [where = std::move(where), format = make_codec(codec_from(*target))](http_client& client,
+                                                                              timers&) {
+    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, format, where)};
   };
 }
 
@@ -179,6 +205,11 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   o.model.temperature = s.model.temperature;
   o.model.max_output_tokens = s.model.max_tokens;
   o.model.seed = s.model.seed;
+  o.model.reasoning_effort = s.model.reasoning_effort;
+  auto extra = extra_body_from(s.model);
+  if (!extra)
+    return fail(extra.error());
+  o.model.extra_body = *std::move(extra);
   return define_agent(std::move(o));
 }
 

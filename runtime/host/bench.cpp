@@ -141,7 +141,7 @@ result<std::string> bench_http() {
   auto host = runtime::start(wide_options(64),
                              [&](http_client& client, timers&) {
                                return result<std::shared_ptr<endpoint>>{
-                                 make_http_endpoint(client, openai_codec(), {*base, "key", {}})};
+                                 make_http_endpoint(client, make_codec({}), {*base, "key"})};
                              },
                              instant(), nullptr, {});
   if (!host)

@@ -152,7 +152,7 @@ std::vector<finding> look_at_keys() {
   std::vector<finding> out;
   auto env = process_environment();
   for (const auto& p : providers()) {
-    if (!p.needs_key || !p.refusal.empty())
+    if (!p.needs_key)
       continue;
     std::string names, found;
     for (auto v : p.key_variables) {

@@ -61,21 +61,31 @@ void transcript::append(const chat_message& message) {
   constexpr std::size_t worth_keeping = 256u << 10;
   thread_local std::string scratch;
   scratch.clear();
-  if (!ends_.empty())
-    scratch += ',';
-  encode_(scratch, message);
+  state_ = encode_(scratch, message, state_);
   write(scratch);
   if (scratch.capacity() > worth_keeping)
     scratch = {};
 }
 
-void transcript::append_encoded(std::string_view messages) {
-  write(ends_.empty() ? std::string{messages} : "," + std::string{messages});
+transcript transcript::with_first(const chat_message& message) const {
+  transcript out{encode_};
+  out.append(message);
+  auto first = out.ends_.front();
+  if (size() > 1)
+    out.write(view().text().substr(ends_.front()));
+  out.ends_.resize(1);
+  for (std::size_t i = 1; i < size(); ++i)
+    out.ends_.push_back(ends_[i] - ends_.front() + first);
+  out.state_ = state_;
+  return out;
 }
 
 std::string transcript::message(std::size_t i) const {
-  std::size_t from = i == 0 ? 0 : ends_[i - 1] + std::size_t{1};  // past the comma
-  return view().text().substr(from, ends_[i] - from);
+  std::size_t from = i == 0 ? 0 : ends_[i - 1];
+  auto piece = view().text().substr(from, ends_[i] - from);
+  if (piece.starts_with(','))
+    piece.erase(0, 1);
+  return piece;
 }
 
 void transcript::write(std::string_view piece) {

@@ -19,6 +19,7 @@ struct tool_call_message {
   std::string id{};
   std::string name{};
   std::string arguments{};  ///< JSON text, as received
+  std::string kept{};  ///< JSON object of the provider's own, sent back with the call; or empty
 
   bool operator==(const tool_call_message&) const = default;
 };
@@ -29,20 +30,29 @@ struct chat_message {
   std::string content{};
   std::vector<tool_call_message> tool_calls{};  ///< assistant only
   std::string tool_call_id{};                   ///< tool only: the call this answers
+  std::vector<std::string> images{};  ///< user only: https: URLs, or data:image/...;base64,...
+  std::string kept{};                 ///< assistant only: the reply's `kept`
+  bool failed = false;                ///< tool only: the content is an error
 
   bool operator==(const chat_message&) const = default;
 };
 
-/// Appends one encoded message to `out`. A codec's function; no state.
-using message_encoder = void (*)(std::string& out, const chat_message& message);
+/// What an encoder must know of the messages before: 0 at the start, then its codec's own number.
+using encoder_state = std::uint8_t;
+
+/// Appends one encoded message to `out`, with what parts it from the one before. Returns the state
+/// for the next. A codec's function, pure.
+using message_encoder = encoder_state (*)(std::string& out, const chat_message& message,
+                                          encoder_state before);
 
 struct transcript_chunk;
 
-/// The encoded messages, comma-separated, without the enclosing brackets. Cheap to copy; stays
-/// valid and unchanged while the transcript goes on, on any thread.
+/// The encoded messages, without what the codec puts around them. Cheap to copy; stays valid and
+/// unchanged while the transcript goes on, on any thread.
 struct transcript_view {
   std::shared_ptr<const transcript_chunk> last;
-  std::size_t size = 0;  ///< bytes
+  std::size_t size = 0;     ///< bytes
+  encoder_state state = 0;  ///< the encoder's, after the last message
 
   /// The bytes in order, as they lie; valid as long as the view or a copy of it lives.
   [[nodiscard]] std::vector<std::string_view> pieces() const;
@@ -61,12 +71,13 @@ public:
 
   void append(const chat_message& message);
 
-  /// Appends messages that are encoded already, as one: comma-separated, not empty.
-  void append_encoded(std::string_view messages);
+  /// A copy of this conversation, which is not empty, with another first message of the same role.
+  /// Only that message is encoded.
+  [[nodiscard]] transcript with_first(const chat_message& message) const;
 
-  [[nodiscard]] transcript_view view() const { return {last_, bytes()}; }
+  [[nodiscard]] transcript_view view() const { return {last_, bytes(), state_}; }
 
-  /// The wire form of message `i`, which must be below size(). A copy.
+  /// The wire form of message `i`, which must be below size(), without a comma before it. A copy.
   [[nodiscard]] std::string message(std::size_t i) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
@@ -78,6 +89,7 @@ private:
   message_encoder encode_;
   std::shared_ptr<transcript_chunk> last_;
   std::vector<std::uint32_t> ends_;  ///< offset past each message
+  encoder_state state_ = 0;
 };
 
 }  // namespace troupe

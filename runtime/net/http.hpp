@@ -55,6 +55,15 @@ struct http_failure {
   bool sent = false;
 };
 
+/// How an answer is read while it comes.
+struct http_stream {
+  /// Gets a 2xx answer's body piece by piece, on the reactor; the response's own body is empty
+  /// then. False: no more is needed, the call ends well now. What is left is read over, so that the
+  /// connection may be used again, but waited for no longer than a second.
+  std::function<bool(std::string_view)> piece{};
+  millis silence{0};  ///< longest wait from one piece to the next, else timeout; 0: no limit
+};
+
 struct http_client_limits {
   std::size_t max_connections = 1024;  ///< open at once, all peers
   std::size_t max_idle_per_peer = 256;
@@ -85,6 +94,7 @@ public:
   http_client& operator=(const http_client&) = delete;
 
   ticket send(http_request request, time_point deadline, done_fn done);
+  ticket send(http_request request, time_point deadline, http_stream how, done_fn done);
 
   /// Closes the call's socket; `done` gets `cancelled`. Nothing happens for a finished call.
   void cancel(ticket which);

@@ -21,8 +21,11 @@ struct call {
   std::string peer;  ///< scheme, host and port: what a connection may be reused for
   std::shared_ptr<const outgoing> out;
   time_point deadline = never;
+  http_stream stream;
   http_client::done_fn done;
   result<void> sendable;
+  time_point last_piece;
+  timer_id silence_timer = 0;
   timer_id deadline_timer = 0;
   timer_id connect_timer = 0;
   connection_ptr on;        ///< while it has a connection
@@ -32,6 +35,9 @@ struct call {
 };
 
 using call_ptr = std::shared_ptr<call>;
+
+/// How long an answer that nobody needs any more may hold its connection.
+constexpr millis linger{1'000};
 
 }  // namespace
 
@@ -159,6 +165,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     calls.erase(c->id);
     stop_timer(c->deadline_timer);
     stop_timer(c->connect_timer);
+    stop_timer(c->silence_timer);
     c->out = nullptr;
     if (auto done = std::exchange(c->done, nullptr))
       done(std::move(how));
@@ -231,9 +238,59 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   void start(const call_ptr& c, connection_ptr connection) {
     c->on = std::move(connection);
     c->sent = true;
-    c->on->exchange(c->out, [self = shared_from_this(), c](http_connection::ended how) {
-      self->exchanged(c, std::move(how));
+    http_connection::piece_fn piece;
+    if (c->stream.piece)
+      piece = [self = shared_from_this(), c](std::string_view bytes) {
+        self->piece_came(c, bytes);
+      };
+    c->on->exchange(c->out, std::move(piece),
+                    [self = shared_from_this(), c](http_connection::ended how) {
+                      self->exchanged(c, std::move(how));
+                    });
+  }
+
+  void piece_came(const call_ptr& c, std::string_view bytes) {
+    if (!c->done)
+      return;  // ended early
+    c->last_piece = io.now();
+    if (c->stream.silence > millis{0} && c->silence_timer == 0)
+      watch_silence(c);
+    if (!c->stream.piece(bytes) && c->done)
+      end_early(c);
+  }
+
+  /// One timer for the whole stream, set anew when it is due: a timer per piece would cost more.
+  void watch_silence(const call_ptr& c) {
+    c->silence_timer =
+      io.at(after(c->last_piece, c->stream.silence), [weak = weak_from_this(), id = c->id] {
+        if (auto self = weak.lock())
+          self->check_silence(id);
+      });
+  }
+
+  void check_silence(ticket id) {
+    auto it = calls.find(id);
+    if (it == calls.end())
+      return;
+    auto& c = it->second;
+    c->silence_timer = 0;
+    auto limit = c->stream.silence;
+    if (after(c->last_piece, limit) > io.now())
+      watch_silence(c);
+    else
+      expire(id, "nothing came for " + std::to_string(limit.count()) + " ms ");
+  }
+
+  /// The caller has all it needs. The call stays in the table until the rest has been read.
+  void end_early(const call_ptr& c) {
+    stop_timer(c->silence_timer);
+    stop_timer(c->deadline_timer);
+    c->deadline_timer = io.in(linger, [weak = weak_from_this(), id = c->id] {
+      if (auto self = weak.lock())
+        self->expire(id, "");
     });
+    auto& answer = c->on->answer();
+    std::exchange(c->done, nullptr)(http_response{answer.status, answer.headers, {}});
   }
 
   void exchanged(const call_ptr& c, http_connection::ended how) {
@@ -352,6 +409,11 @@ http_client::~http_client() {
 }
 
 http_client::ticket http_client::send(http_request request, time_point deadline, done_fn done) {
+  return send(std::move(request), deadline, {}, std::move(done));
+}
+
+http_client::ticket http_client::send(http_request request, time_point deadline, http_stream how,
+                                      done_fn done) {
   auto& s = *impl_;
   ++s.requests;
   auto c = std::make_shared<call>();
@@ -361,6 +423,7 @@ http_client::ticket http_client::send(http_request request, time_point deadline,
   if (request.to.scheme == "https" && c->sendable)
     c->sendable = s.prepare_tls();
   c->deadline = deadline;
+  c->stream = std::move(how);
   c->done = std::move(done);
   auto header = request_head(request);
   c->out = std::make_shared<const outgoing>(outgoing{std::move(header), std::move(request)});

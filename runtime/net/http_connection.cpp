@@ -106,17 +106,19 @@ void http_connection::connected(result<void> how) {
   std::exchange(connected_, nullptr)(std::move(how));
 }
 
-void http_connection::exchange(const std::shared_ptr<const outgoing>& out, ended_fn then) {
+void http_connection::exchange(const std::shared_ptr<const outgoing>& out, piece_fn piece,
+                               ended_fn then) {
   ended_ = std::move(then);
+  piece_ = std::move(piece);
   phase_ = http_phase::sending;
   written_ = false;
   reader_.next(out->request.method == "HEAD");
   std::vector<asio::const_buffer> pieces;
   pieces.reserve(out->request.body.size() + 1);
   pieces.push_back(asio::buffer(out->header));
-  for (auto piece : out->request.body)
-    if (!piece.empty())
-      pieces.push_back(asio::buffer(piece.data(), piece.size()));
+  for (auto part : out->request.body)
+    if (!part.empty())
+      pieces.push_back(asio::buffer(part.data(), part.size()));
   stream_.write(std::move(pieces),
                 [self = shared_from_this(), out](const error_code& ec, std::size_t) {
                   // A failed write is no verdict: the answer, or the peer's end, is still to read.
@@ -147,6 +149,9 @@ void http_connection::on_read(error_code ec, std::size_t bytes) {
       finish(fail(std::move(e)), false, false);
       return;
     }
+    pass_on_body();
+    if (!ended_)
+      return;  // closed by the one who got the piece
   }
   if (reader_.done())
     on_end({});
@@ -154,6 +159,17 @@ void http_connection::on_read(error_code ec, std::size_t bytes) {
     on_end(ec);
   else
     read();
+}
+
+void http_connection::pass_on_body() {
+  auto& m = reader_.message();
+  if (!piece_ || !reader_.header_done() || m.status / 100 != 2 || m.body.empty())
+    return;
+  auto body = std::exchange(m.body, {});
+  auto piece = std::move(piece_);  // it may close us, and must outlive that
+  piece(body);
+  if (ended_)
+    piece_ = std::move(piece);
 }
 
 void http_connection::on_end(const error_code& ec) {
@@ -174,12 +190,14 @@ void http_connection::on_end(const error_code& ec) {
 }
 
 void http_connection::finish(result<http_response> response, bool reusable, bool untouched) {
+  piece_ = nullptr;
   std::exchange(ended_, nullptr)({std::move(response), reusable, untouched});
 }
 
 void http_connection::close() noexcept {
   connected_ = nullptr;
   ended_ = nullptr;
+  piece_ = nullptr;
   stream_.close();
 }
 

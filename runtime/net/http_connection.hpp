@@ -36,6 +36,7 @@ public:
   };
   using connected_fn = std::function<void(result<void>)>;
   using ended_fn = std::function<void(ended)>;
+  using piece_fn = std::function<void(std::string_view)>;
 
   http_connection(asio::io_context& context, std::size_t max_response_bytes)
     : stream_{context}, reader_{http_reader::kind::response, max_response_bytes} {}
@@ -46,8 +47,12 @@ public:
                bool verify, connected_fn then);
 
   /// Writes the request and reads its answer, both at once: a server may answer before it has read
-  /// all. Calls `then` once, later, unless closed before.
-  void exchange(const std::shared_ptr<const outgoing>& out, ended_fn then);
+  /// all. Calls `then` once, later, unless closed before. With `piece`, a 2xx answer's body goes
+  /// there as it comes, and is not kept.
+  void exchange(const std::shared_ptr<const outgoing>& out, piece_fn piece, ended_fn then);
+
+  /// The answer as far as it has come.
+  [[nodiscard]] const http_message& answer() noexcept { return reader_.message(); }
 
   /// Ends whatever goes on; nothing is called any more. Idempotent.
   void close() noexcept;
@@ -62,6 +67,7 @@ private:
   void read();
   void on_read(error_code ec, std::size_t bytes);
   void on_end(const error_code& ec);
+  void pass_on_body();
   void finish(result<http_response> response, bool reusable, bool untouched);
 
   byte_stream stream_;
@@ -75,6 +81,7 @@ private:
   http_phase phase_ = http_phase::connecting;
   connected_fn connected_;
   ended_fn ended_;
+  piece_fn piece_;
   std::array<char, 8192> buffer_;
 };
 

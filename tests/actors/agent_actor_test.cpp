@@ -238,3 +238,25 @@ TEST_CASE("viewers see the run's events; without viewers none is made", "[agent_
   CHECK(seen.front() == "run_started");
   CHECK(seen.back() == "run_ended");
 }
+
+TEST_CASE("viewers see a reply's text as it comes, before what follows from it", "[agent_actor]") {
+  test::run_fixture fx{
+    std::make_shared<test::scripted_endpoint>(std::vector<std::string>{code("final_answer(1)")}),
+    answer_final};
+  std::vector<std::pair<std::string, std::string>> seen;
+  glue::post(fx.hub_at->get(), subscribe{"test",
+                                         [&](const run_event& e) {
+                                           seen.emplace_back(e.kind, string_or(e.payload, "text"));
+                                           return true;
+                                         },
+                                         {}});
+  fx.deliver();
+  one_run run{fx};
+  auto at = [&](std::string_view kind) {
+    return std::find_if(seen.begin(), seen.end(), [&](auto& e) { return e.first == kind; });
+  };
+  REQUIRE(at("reply") != seen.end());
+  CHECK(at("reply")->second == code("final_answer(1)"));
+  CHECK(at("model_requested") < at("reply"));
+  CHECK(at("reply") < at("model_replied"));
+}

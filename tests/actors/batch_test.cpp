@@ -118,10 +118,10 @@ TEST_CASE("a sample that crashes its agent is run once more, then quarantined", 
     return made;
   };
   auto context = std::make_shared<agent_context>(*fx.context);
-  context->encode = [](std::string& out, const chat_message& m) {
+  context->encode = [](std::string& out, const chat_message& m, encoder_state before) {
     if (m.content.find("crash") != std::string::npos)
       throw std::runtime_error{"encoder bug"};
-    openai_codec().encoder()(out, m);
+    return openai_codec().encoder()(out, m, before);
   };
   context->start = code_agent::start_of(*context->agent, context->encode);
   fx.plan.agent = context;

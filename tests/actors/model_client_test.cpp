@@ -13,8 +13,9 @@ namespace {
 /// An endpoint whose answers the test gives by hand.
 class manual_endpoint final : public endpoint {
 public:
-  ticket ask(const model_request& request, time_point, done_fn done) override {
+  ticket ask(const model_request& request, time_point, seen_fn seen, done_fn done) override {
     asked.push_back(request.run.value);
+    viewers[last + 1] = std::move(seen);
     open[++last] = std::move(done);
     return last;
   }
@@ -45,6 +46,7 @@ public:
   std::vector<std::uint64_t> asked;
   std::vector<ticket> cancelled;
   std::map<ticket, done_fn> open;
+  std::map<ticket, seen_fn> viewers;
   ticket last = 0;
 };
 
@@ -54,8 +56,9 @@ struct client_fixture : test::actor_fixture {
     : server{std::make_shared<manual_endpoint>()}, stats{std::make_shared<model_client_stats>()},
       client{keep(spawn_model_client(sys, server, options, stats, clock))} {}
 
-  auto call(std::uint64_t run, time_point deadline = never) {
+  auto call(std::uint64_t run, time_point deadline = never, caf::actor viewer = {}) {
     model_ask m;
+    m.viewer = std::move(viewer);
     m.request.run = run_id{run};
     m.request.deadline = deadline;
     auto answer = ask<model_answer>(client, m);
@@ -195,4 +198,46 @@ TEST_CASE("an ending client closes the tries it has open", "[model_client]") {
   CHECK(fx.server->cancelled.size() == 1);
   REQUIRE(a->has_value());
   CHECK(!(*a)->has_value());
+}
+
+TEST_CASE("a viewer sees the reply as it comes, and before the answer", "[model_client]") {
+  client_fixture fx;
+  auto [viewer, seen] = fx.collector<model_seen>();
+  auto a = fx.call(7, never, viewer);
+  REQUIRE(fx.server->viewers[1]);
+  fx.server->viewers[1]({{model_delta::kind::text, "Hel", 0, ""}});
+  fx.deliver();
+  REQUIRE(seen->size() == 1);
+  CHECK((*seen)[0].run == run_id{7});
+  CHECK((*seen)[0].pieces[0].text == "Hel");
+  CHECK(!answered(a));
+  fx.server->reply(1, "Hello");
+  fx.deliver();
+  CHECK(outcome(a)->text == "Hello");
+}
+
+TEST_CASE("without a viewer nothing is streamed", "[model_client]") {
+  client_fixture fx;
+  auto a = fx.call(1);
+  CHECK(!fx.server->viewers[1]);
+}
+
+TEST_CASE("a viewer that saw some of a failed try is told that the reply begins anew",
+          "[model_client]") {
+  client_fixture fx;
+  auto [viewer, seen] = fx.collector<model_seen>();
+  auto a = fx.call(1, never, viewer);
+  fx.server->viewers[1]({{model_delta::kind::text, "Hal", 0, ""}});
+  fx.server->fail(1, failure_class::connect);
+  fx.deliver();
+  REQUIRE(seen->size() == 2);
+  CHECK((*seen)[1].pieces[0].what == model_delta::kind::restart);
+  fx.advance(60s);
+  // The second try failed before it showed anything.
+  fx.server->fail(2, failure_class::connect);
+  fx.advance(60s);
+  fx.server->reply(3, "x");
+  fx.deliver();
+  CHECK(seen->size() == 2);
+  CHECK(outcome(a)->attempts == 3);
 }

@@ -61,7 +61,6 @@ TEST_CASE("an unknown provider gets the nearest name", "[model_name]") {
   CHECK(refusal(named("gpt-4.1")).find("openai/gpt-4.1") != std::string::npos);
   CHECK(refusal(named("openai/")).find("names no model") != std::string::npos);
   CHECK(refusal(named("")).starts_with("no model given"));
-  CHECK(refusal(named("anthropic/claude")).find("later version") != std::string::npos);
 }
 
 TEST_CASE("custom needs a base URL, and a base URL has a known form", "[model_name]") {
@@ -87,4 +86,80 @@ TEST_CASE("Ollama's own host variable is understood in its forms", "[model_name]
   CHECK(url("box:9000") == "http://box:9000/v1");
   CHECK(url("https://box.example/") == "https://box.example/v1");
   CHECK(url("http://[::1]") == "http://[::1]:11434/v1");
+}
+
+TEST_CASE("Anthropic's variable is the URL that its SDKs take, without the version",
+          "[model_name]") {
+  auto url = [](std::string text) {
+    return parse_model_name(named("anthropic/claude"), environment({{"ANTHROPIC_BASE_URL", text}}))
+      ->base_url;
+  };
+  CHECK(url("https://proxy.example/") == "https://proxy.example/v1");
+  CHECK(url("https://proxy.example/v1") == "https://proxy.example/v1");
+  auto own = parse_model_name(named("anthropic/claude"), environment({{"ANTHROPIC_API_KEY", "k"}}));
+  REQUIRE(own);
+  CHECK(own->base_url == "https://api.anthropic.com/v1");
+  CHECK(own->api == "messages");
+  CHECK(refusal(named("anthropic/claude")).find("set ANTHROPIC_API_KEY") != std::string::npos);
+}
+
+TEST_CASE("Azure has no address of its own, and a version moves it", "[model_name]") {
+  CHECK(refusal(named("azure/d")).find("set AZURE_OPENAI_ENDPOINT") != std::string::npos);
+  std::map<std::string, std::string> variables{
+    {"AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com/"}};
+  CHECK(refusal(named("azure/d"), environment(variables)).find("set AZURE_OPENAI_API_KEY")
+        != std::string::npos);
+  variables["AZURE_OPENAI_API_KEY"] = "k";
+  auto v1 = parse_model_name(named("azure/d"), environment(variables));
+  REQUIRE(v1);
+  CHECK(v1->base_url == "https://r.openai.azure.com/openai/v1");
+  CHECK(v1->api_version.empty());
+  variables["OPENAI_API_VERSION"] = "2024-10-21";
+  auto classic = parse_model_name(named("azure/d"), environment(variables));
+  REQUIRE(classic);
+  CHECK(classic->base_url == "https://r.openai.azure.com");
+  CHECK(classic->api_version == "2024-10-21");
+  variables["AZURE_OPENAI_ENDPOINT"] = "https://r.openai.azure.com/openai/v1";
+  CHECK(parse_model_name(named("azure/d"), environment(variables))->base_url
+        == "https://r.openai.azure.com");
+  CHECK(parse_model_name(named("openai/x", "http://h/v1"), environment(variables))
+          ->api_version.empty());
+}
+
+TEST_CASE("Gemini is reached at its OpenAI endpoint with either key variable", "[model_name]") {
+  auto got =
+    parse_model_name(named("gemini/gemini-2.5-pro"), environment({{"GEMINI_API_KEY", "k"}}));
+  REQUIRE(got);
+  CHECK(got->base_url == "https://generativelanguage.googleapis.com/v1beta/openai");
+  CHECK(got->key_variable == "GEMINI_API_KEY");
+  CHECK(refusal(named("gemini/x")).find("set GOOGLE_API_KEY or GEMINI_API_KEY")
+        != std::string::npos);
+}
+
+TEST_CASE("any address may speak any of the wire formats", "[model_name]") {
+  auto m = named("custom/x", "http://h/v1");
+  CHECK(parse_model_name(m, environment({}))->api == "chat");
+  m.api = "messages";
+  m.api_version = "2026-10-21";
+  auto got = parse_model_name(m, environment({}));
+  CHECK(got->api == "messages");
+  CHECK(got->api_version == "2026-10-21");
+  CHECK(refusal(named("custom/x", "http://h/v1/messages")).find("leave /messages out")
+        != std::string::npos);
+}
+
+TEST_CASE("headers are the account's and the user's", "[model_name]") {
+  auto m = named("openai/x", "http://h/v1");
+  m.headers = {"X-HF-Bill-To = my org", "a=b=c"};
+  auto got =
+    parse_model_name(m, environment({{"OPENAI_ORG_ID", "org-1"}, {"OPENAI_PROJECT_ID", "proj-1"}}));
+  REQUIRE(got);
+  using pairs = std::vector<std::pair<std::string, std::string>>;
+  CHECK(got->headers
+        == pairs{{"openai-organization", "org-1"},
+                 {"openai-project", "proj-1"},
+                 {"X-HF-Bill-To", "my org"},
+                 {"a", "b=c"}});
+  m.headers = {"no value"};
+  CHECK(refusal(m).find("'no value' is not name=value") != std::string::npos);
 }

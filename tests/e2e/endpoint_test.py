@@ -74,6 +74,51 @@ class Endpoints(TroupeTest):
             self.assertEqual(len(server.requests), 1)
         self.assert_one_clear_line(done, "Incorrect API key", code=4)
 
+    def test_a_run_streams_its_reply_and_shows_it(self):
+        pieces = ["Thought: \u00e9asy.\n<co", "de>\nfinal_answer(", "3)\n</code>"]
+        chunks = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        chunks.append({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+        stream = "".join(f"data: {json.dumps(c)}\n\n" for c in chunks) + "data: [DONE]\n\n"
+        with FakeEndpoint(lambda n, b: (200, {"content-type": "text/event-stream"}, stream)) as server:
+            done = self.troupe("run", "?", "--model", "custom/fake", "--base-url", server.url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(server.requests[0]["stream"])
+        self.assertEqual(done.stdout, "3\n")
+        self.assertIn("Thought: \u00e9asy.", done.stderr)
+        self.assertNotIn("</code>", done.stderr)
+        self.assertIn("10 tokens", done.stderr)
+
+    def test_claude_is_reached_by_its_own_variables_and_wire_format(self):
+        reply = json.dumps({"type": "message", "role": "assistant", "model": "claude-fake",
+                            "content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn",
+                            "usage": {"input_tokens": 7, "output_tokens": 3}})
+        with FakeEndpoint(lambda n, b: (200, {"content-type": "application/json"}, reply)) as server:
+            done = self.troupe("eval", self.dataset(2), "--model", "anthropic/claude-fake",
+                               "--scorer", "numeric", "--out", "out.db",
+                               ANTHROPIC_API_KEY="sk-ant", ANTHROPIC_BASE_URL=server.url[:-len("/v1")])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            request = server.requests[0]
+        self.assertEqual(set(request), {"model", "max_tokens", "stop_sequences", "system", "messages"})
+        self.assertEqual([m["role"] for m in request["messages"]], ["user"])
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
+
+    def test_members_and_headers_of_the_user_s_own_reach_the_server(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            done = self.eval(server.url, 1, "--extra-body", '{"stop": null, "chat_template_kwargs": {"a": 1}}',
+                             "--reasoning-effort", "low", "--header", "X-HF-Bill-To=org")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            request = server.requests[0]
+        self.assertNotIn("stop", request)
+        self.assertEqual(request["chat_template_kwargs"], {"a": 1})
+        self.assertEqual(request["reasoning_effort"], "low")
+        self.assertEqual(server.headers[0]["x-hf-bill-to"], "org")
+
+    def test_an_extra_body_that_is_no_object_is_named(self):
+        for text in ("[1]", "{"):
+            done = self.eval("http://127.0.0.1:9/v1", 1, "--extra-body", text)
+            self.assert_one_clear_line(done, "extra_body is not", code=2)
+
     def test_the_key_never_reaches_the_journal(self):
         with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
             self.eval(server.url, 2, OPENAI_API_KEY="sk-very-secret-key")

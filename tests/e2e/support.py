@@ -124,7 +124,7 @@ class FakeEndpoint:
     """An OpenAI-compatible server on loopback. `answer(n, body)` gives (status, headers, text)."""
 
     def __init__(self, answer):
-        self.requests = []
+        self.requests, self.headers = [], []
         lock = threading.Lock()
         outer = self
 
@@ -135,6 +135,7 @@ class FakeEndpoint:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 with lock:
                     outer.requests.append(body)
+                    outer.headers.append(self.headers)
                     number = len(outer.requests)
                 status, headers, text = answer(number, body)
                 data = text.encode()

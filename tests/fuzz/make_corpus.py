@@ -1,4 +1,5 @@
-"""Writes the fuzz targets' first inputs: corpus/frame and corpus/value, one small file per case.
+"""Writes the fuzz targets' first inputs: corpus/frame, corpus/stream and
+corpus/value, one small file per case.
 
 With --check it only compares, and fails when a file differs, is missing or is not made here.
 """
@@ -129,6 +130,67 @@ RAW_FRAMES = {
 }
 
 
+# A first byte that chooses the wire format and how the rest is cut, then a provider's answer.
+CHAT, RESPONSES, MESSAGES_API = 0, 1, 2
+
+
+def sse(*events, names=False, newline="\n"):
+    out = ""
+    for e in events:
+        if names:
+            out += f"event: {e['type']}{newline}"
+        out += "data: " + (e if isinstance(e, str) else json.dumps(e)) + newline * 2
+    return out.encode()
+
+
+def chunk(delta, reason=None, **more):
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+
+
+def piece(arguments, index=None, id=None, name=None, **more):
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    return chunk({"tool_calls": [{"function": function, **more,
+                                  **({"index": index} if index is not None else {}),
+                                  **({"id": id} if id else {})}]})
+
+
+def block(kind, index, **more):
+    return {"type": f"content_block_{kind}", "index": index, **more}
+
+
+STREAMS = {
+    "chat_text": (CHAT, sse(chunk({"content": "a </co"}), chunk({"content": "de> b"}, "stop"), "[DONE]")),
+    "chat_calls": (CHAT, sse(piece("{", 0, "a", "f"), piece("}", 0), piece({"x": 1}, 0, "b", "g"),
+                             piece("{}", None, None, "h"), chunk({}, "tool_calls"))),
+    "chat_reasoning": (CHAT, sse(chunk({"reasoning_content": "r", "reasoning_details": [
+        {"type": "reasoning.text", "text": "a", "index": 0}]}), chunk({"content": "x"}, "stop"))),
+    "chat_halves": (CHAT, sse(chunk({"content": "\ud83d"}), chunk({"content": "\ude00"}, "stop"), newline="\r\n")),
+    "chat_error": (CHAT, sse(chunk({"content": "x"}), {"error": {"message": "m", "code": 429}})),
+    "chat_whole": (CHAT, json.dumps({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}).encode()),
+    "chat_not_utf8": (CHAT, b'data: {"choices":[{"delta":{"content":"\xff\xc3"},"finish_reason":"stop"}]}\r\r'),
+    "responses": (RESPONSES, sse(
+        {"type": "response.output_item.added", "output_index": 0, "item": {
+            "type": "function_call", "call_id": "c", "name": "f", "arguments": ""}},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"},
+        {"type": "response.output_text.delta", "output_index": 1, "delta": "hi"},
+        {"type": "response.completed", "response": {"status": "completed"}}, names=True)),
+    "responses_failed": (RESPONSES, sse({"type": "response.failed", "response": {"error": {
+        "code": "server_error", "message": "m"}}}, names=True)),
+    "messages": (MESSAGES_API, sse(
+        {"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 1}}},
+        block("start", 0, content_block={"type": "thinking", "thinking": "", "signature": ""}),
+        block("delta", 0, delta={"type": "thinking_delta", "thinking": "t"}),
+        block("delta", 0, delta={"type": "signature_delta", "signature": "s"}),
+        block("start", 1, content_block={"type": "tool_use", "id": "i", "name": "f", "input": {}}),
+        block("delta", 1, delta={"type": "input_json_delta", "partial_json": "{\"a\":"}),
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"}, names=True)),
+    "messages_error": (MESSAGES_API, sse({"type": "error", "error": {"type": "overloaded_error"}}, names=True)),
+    "no_stream": (CHAT, b"upstream connect error"),
+    "page": (CHAT, b"<html>"),
+}
+
+
 def files():
     """Every file's path within the corpus, and its bytes."""
     for name, x in VALUES.items():
@@ -138,6 +200,8 @@ def files():
     for number, (name, messages) in enumerate(MESSAGES.items()):
         stream = b"".join(frame(to_bytes(m)) for m in messages)
         yield f"frame/{name}", bytes([number % 7]) + stream
+    for number, (name, (wire, stream)) in enumerate(STREAMS.items()):
+        yield f"stream/{name}", bytes([wire + 3 * number]) + stream
     for name, stream in RAW_FRAMES.items():
         yield f"frame/{name}", b"\xff" + stream
 

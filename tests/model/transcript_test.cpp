@@ -10,9 +10,10 @@ namespace {
 
 int encoded = 0;
 
-void plain(std::string& out, const chat_message& message) {
+encoder_state plain(std::string& out, const chat_message& message, encoder_state before) {
   ++encoded;
-  out += '<' + message.content + '>';
+  out += (before == 0 ? "<" : ",<") + message.content + '>';
+  return 1;
 }
 
 chat_message user(std::string text) {
@@ -150,4 +151,37 @@ TEST_CASE("roles are named as on the wire", "[transcript]") {
   CHECK(to_string(role::user) == "user");
   CHECK(to_string(role::assistant) == "assistant");
   CHECK(to_string(role::tool) == "tool");
+}
+
+TEST_CASE("a conversation with another first message is otherwise the same", "[transcript]") {
+  transcript t{plain};
+  for (auto* text : {"one", "two", "three"})
+    t.append(user(text));
+  encoded = 0;
+  auto other = t.with_first(user("another first"));
+  CHECK(encoded == 1);
+  CHECK(other.view().text() == "<another first>,<two>,<three>");
+  CHECK(other.size() == 3);
+  CHECK(other.message(1) == "<two>");
+  other.append(user("four"));
+  CHECK(other.message(3) == "<four>");
+  CHECK(t.view().text() == "<one>,<two>,<three>");
+
+  transcript alone{plain};
+  alone.append(user("one"));
+  CHECK(alone.with_first(user("x")).view().text() == "<x>");
+}
+
+TEST_CASE("an encoder is told how its last message left off", "[transcript]") {
+  transcript t{[](std::string& out, const chat_message&, encoder_state before) {
+    out += std::to_string(before);
+    return static_cast<encoder_state>(before + 2);
+  }};
+  t.append(user(""));
+  t.append(user(""));
+  auto copy = t;
+  copy.append(user(""));
+  CHECK(copy.view().text() == "024");
+  CHECK(copy.view().state == 6);
+  CHECK(t.view().state == 4);
 }

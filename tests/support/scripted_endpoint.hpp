@@ -19,7 +19,7 @@ public:
     : replies_{replies.begin(), replies.end()} {}
   explicit scripted_endpoint(answer_fn answer) : answer_{std::move(answer)} {}
 
-  ticket ask(const model_request& request, time_point, done_fn done) override {
+  ticket ask(const model_request& request, time_point, seen_fn seen, done_fn done) override {
     requests.emplace_back(request.messages.text());
     if (hang) {
       held.emplace_back(++last_, std::move(done));
@@ -37,6 +37,8 @@ public:
       r.text = replies_.front();
       replies_.pop_front();
     }
+    if (seen)
+      seen({{model_delta::kind::text, r.text, 0, {}}});
     done(std::move(r));
     return ++last_;
   }

@@ -166,3 +166,21 @@ TEST_CASE("an error inside a 200 keeps its own class where it tells one", "[open
   CHECK(bad(R"({"error":{"type":"weird"}})").kind == failure_class::bad_reply);
   CHECK(good(R"({"error":null,"choices":[{"message":{"content":"x"}}]})").text == "x");
 }
+
+TEST_CASE("vLLM: calls count whatever the finish reason is", "[openai]") {
+  auto r = good(R"({"choices":[{"message":{"role":"assistant","content":"","reasoning":"hm",
+    "reasoning_content":null,"tool_calls":[{"id":"chatcmpl-tool-1","type":"function",
+    "function":{"name":"f","arguments":"{\"x\": 1}"}}]},"finish_reason":"stop"}]})");
+  CHECK(r.finish_reason == "stop");
+  CHECK(r.reasoning == "hm");
+  REQUIRE(r.tool_calls.size() == 1);
+  CHECK(r.tool_calls[0] == tool_call_message{"chatcmpl-tool-1", "f", R"({"x": 1})"});
+}
+
+TEST_CASE("Gemini: an error inside a 200 may stand in an array", "[openai]") {
+  CHECK(
+    bad(R"([{"error":{"code":429,"message":"Resource exhausted","status":"RESOURCE_EXHAUSTED"}}])")
+      .kind
+    == failure_class::rate_limited);
+  has(bad("[[[]]]").detail, "not a JSON object");
+}

@@ -1,5 +1,6 @@
 #include "runtime/core/json.hpp"
 #include "runtime/model/codec.hpp"
+#include "tests/model/codec_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,7 +10,7 @@ namespace {
 
 std::string encoded(const chat_message& message) {
   std::string out;
-  openai_codec().encoder()(out, message);
+  openai_codec().encoder()(out, message, 0);
   return out;
 }
 
@@ -17,7 +18,7 @@ std::string body_of(const model_settings& settings, const transcript& messages) 
   model_request request;
   request.settings = std::make_shared<model_settings>(settings);
   request.messages = messages.view();
-  auto e = openai_codec().encode(request);
+  auto e = openai_codec().encode(request, delivery::whole);
   auto body = e.head + e.messages.text() + e.tail;
   CHECK(body.size() == e.bytes());
   return body;
@@ -135,11 +136,102 @@ TEST_CASE("the messages of a request are the transcript's own bytes", "[openai]"
   model_request request;
   request.settings = std::make_shared<model_settings>();
   request.messages = t.view();
-  CHECK(openai_codec().encode(request).messages.pieces()[0].data() == t.view().pieces()[0].data());
+  CHECK(openai_codec().encode(request, delivery::whole).messages.pieces()[0].data()
+        == t.view().pieces()[0].data());
 }
 
 TEST_CASE("the key travels as a bearer token, without the newline of its file", "[openai]") {
-  CHECK(openai_codec().authorize("sk-1\n") == header_list{{"authorization", "Bearer sk-1"}});
-  CHECK(openai_codec().authorize("").empty());
-  CHECK(openai_codec().path() == "/chat/completions");
+  CHECK(openai_codec().headers("sk-1\n") == header_list{{"authorization", "Bearer sk-1"}});
+  CHECK(openai_codec().headers("").empty());
+}
+
+TEST_CASE("a streamed request asks for usage, and extra members may decline it", "[openai]") {
+  model_settings s{.model = "m"};
+  auto body = test::body_of(openai_codec(), s, {}, delivery::streamed);
+  CHECK(body["stream"] == true);
+  CHECK(body["stream_options"] == json::parse(R"({"include_usage":true})"));
+  s.extra_body = json::parse(R"({"stream_options":null,"stream":false})");
+  body = test::body_of(openai_codec(), s, {}, delivery::streamed);
+  CHECK(body["stream"] == true);
+  CHECK(!body.contains("stream_options"));
+}
+
+TEST_CASE("tool choice, parallel calls, a schema for the answer and effort have their members",
+          "[openai]") {
+  using enum tool_choice::mode;
+  model_settings s{.model = "m", .choice = {required, ""}, .parallel_tool_calls = false};
+  CHECK(!request_of(s).contains("tool_choice"));
+  s.tools.emplace_back();
+  s.output.emplace().schema = ordered_json::parse(R"({"type":"object","properties":{}})");
+  s.reasoning_effort = "low";
+  auto body = request_of(s);
+  CHECK(body["tool_choice"] == "required");
+  CHECK(body["parallel_tool_calls"] == false);
+  CHECK(body["response_format"] == json::parse(R"({"type":"json_schema","json_schema":
+    {"name":"answer","strict":true,"schema":{"type":"object","properties":{}}}})"));
+  CHECK(body["reasoning_effort"] == "low");
+  s.choice = {named, "f"};
+  CHECK(request_of(s)["tool_choice"]
+        == json::parse(R"({"type":"function","function":{"name":"f"}})"));
+  s.choice = {none, ""};
+  CHECK(request_of(s)["tool_choice"] == "none");
+}
+
+TEST_CASE("models that refuse stop sequences do not get them", "[openai]") {
+  auto sent = [](std::string model) {
+    return request_of({.model = std::move(model), .stop = {"x"}}).contains("stop");
+  };
+  for (auto* model : {"o3-mini", "gpt-5", "openai/gpt-5-mini"})
+    CHECK(!sent(model));
+  for (auto* model : {"gpt-4.1", "gpt-5-chat-latest", "gpt-oss:20b", "llama"})
+    CHECK(sent(model));
+}
+
+TEST_CASE("images are parts beside the text", "[openai]") {
+  CHECK(json::parse(encoded({.from = role::user,
+                             .content = "look",
+                             .images = {"https://e.org/a.png", "data:image/png;base64,AA=="}}))
+        == json::parse(R"({"role":"user","content":[{"type":"text","text":"look"},
+    {"type":"image_url","image_url":{"url":"https://e.org/a.png"}},
+    {"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]})"));
+}
+
+TEST_CASE("Azure: the key is api-key, and an API version puts the deployment into the path",
+          "[openai]") {
+  auto v1 = make_codec({.azure = true});
+  CHECK(v1->headers("k") == header_list{{"api-key", "k"}});
+  CHECK(test::encoded(*v1, {.model = "d"}, {}).target == "/chat/completions");
+  auto classic = make_codec({.azure = true, .version = "2024-10-21"});
+  CHECK(test::encoded(*classic, {.model = "my deployment"}, {}).target
+        == "/openai/deployments/my%20deployment/chat/completions?api-version=2024-10-21");
+  CHECK(test::body_of(*v1, {.model = "d", .max_output_tokens = 5}, {})
+          .contains("max_completion_tokens"));
+}
+
+TEST_CASE("what the provider wants back goes back: Gemini's signature, reasoning, unknown members",
+          "[openai]") {
+  auto sent_back = [](std::string_view message) {
+    auto r =
+      test::decoded(openai_codec(), R"({"choices":[{"message":)" + std::string{message} + "}]}");
+    return json::parse(encoded(
+      {.from = role::assistant, .content = r.text, .tool_calls = r.tool_calls, .kept = r.kept}));
+  };
+  auto signed_call = json::parse(R"({"role":"assistant","content":null,"tool_calls":[
+    {"id":"a","type":"function","function":{"name":"f","arguments":"{}"},
+     "extra_content":{"google":{"thought_signature":"Cs\/QB"}}}]})");
+  CHECK(sent_back(signed_call.dump()) == signed_call);
+
+  // DeepSeek, Kimi, vLLM: reasoning belongs to a turn with calls; behind plain text it is refused.
+  auto thinking = signed_call;
+  thinking["reasoning_content"] = "hm";
+  CHECK(sent_back(thinking.dump()) == thinking);
+  CHECK(sent_back(R"({"role":"assistant","content":"x","reasoning_content":"hm"})")
+        == json::parse(R"({"role":"assistant","content":"x"})"));
+
+  auto unknown = json::parse(R"({"role":"assistant","content":"x",
+    "reasoning_details":[{"type":"reasoning.encrypted","data":"Z"}],"new_thing":{"a":[1]}})");
+  CHECK(sent_back(unknown.dump()) == unknown);
+  CHECK(sent_back(R"({"role":"assistant","content":"x","refusal":null,"annotations":[],
+    "new_thing":null,"audio":{"id":"a"}})")
+        == json::parse(R"({"role":"assistant","content":"x"})"));
 }

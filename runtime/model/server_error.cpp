@@ -1,18 +1,44 @@
-// What a status other than 2xx means, and what the user is told about it.
+#include "runtime/model/server_error.hpp"
+
 #include "runtime/core/text.hpp"
 #include "runtime/model/chat_text.hpp"
 #include "runtime/model/http_wait.hpp"
-#include "runtime/model/openai.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace troupe::openai {
+namespace troupe {
 namespace {
 
 std::string_view header(const header_list& headers, std::string_view name) {
   auto it = std::find_if(headers.begin(), headers.end(), [&](auto& h) { return h.first == name; });
   return it == headers.end() ? std::string_view{} : trim(it->second);
+}
+
+/// The status that a server would have sent with its error, had it not begun to answer 200.
+/// Source  Anthropic API, "Errors"; OpenAI API, "Error codes".
+unsigned status_of_word(std::string_view code) {
+  constexpr std::array<std::pair<std::string_view, unsigned>, 17> words{{
+    {"invalid_request_error", 400},
+    {"invalid_prompt", 400},
+    {"context_length_exceeded", 400},
+    {"authentication_error", 401},
+    {"invalid_api_key", 401},
+    {"billing_error", 402},
+    {"permission_error", 403},
+    {"not_found_error", 404},
+    {"model_not_found", 404},
+    {"timeout_error", 408},
+    {"request_too_large", 413},
+    {"rate_limit_error", 429},
+    {"rate_limit_exceeded", 429},
+    {"api_error", 500},
+    {"server_error", 500},
+    {"internal_server_error", 500},
+    {"overloaded_error", 529},
+  }};
+  auto* it = std::find_if(words.begin(), words.end(), [&](auto& w) { return w.first == code; });
+  return it == words.end() ? 0 : it->second;
 }
 
 /// A code as text, and as a status when it is one (llama.cpp, Gemini and OpenRouter send numbers).
@@ -21,14 +47,18 @@ void read_code(const json& code, server_error& out) {
     out.code = code.get<std::string>();
   else if (code.is_number_integer())
     out.code = dump_json(code);
-  if (out.code.size() == 3 && out.code[0] >= '4' && out.code[0] <= '5')
-    out.status = static_cast<unsigned>(std::strtoul(out.code.c_str(), nullptr, 10));
+}
+
+unsigned status_of(const std::string& code) {
+  if (code.size() == 3 && code[0] >= '4' && code[0] <= '5')
+    return static_cast<unsigned>(std::strtoul(code.c_str(), nullptr, 10));
+  return status_of_word(code);
 }
 
 bool is_out_of_money(unsigned status, const server_error& e) {
-  constexpr std::array<std::string_view, 4> codes = {"insufficient_quota",
-                                                     "billing_hard_limit_reached",
-                                                     "insufficient_credits", "billing_not_active"};
+  constexpr std::array<std::string_view, 5> codes = {
+    "insufficient_quota", "billing_hard_limit_reached", "insufficient_credits",
+    "billing_not_active", "billing_error"};
   return status == 402 || std::find(codes.begin(), codes.end(), e.code) != codes.end();
 }
 
@@ -46,6 +76,31 @@ std::string_view mend_for(unsigned status, failure_class kind) {
   if (status == 413)
     return "the request is too large: shorten the context";
   return {};
+}
+
+/// What an HTTP status, or a server's own word for the same thing, asks of us.
+failure_class class_of(unsigned status, const server_error& e) {
+  if (is_out_of_money(status, e))
+    return failure_class::quota;
+  switch (status) {
+  case 401:
+  case 403:
+    return failure_class::auth;
+  case 408:
+  case 409:
+  case 425:
+    return failure_class::server;
+  case 429:
+    return failure_class::rate_limited;
+  case 503:
+  case 529:
+    return failure_class::overloaded;
+  default:
+    break;
+  }
+  if (status >= 500 && status < 600)
+    return failure_class::server;
+  return status >= 300 && status < 500 ? failure_class::bad_request : failure_class::unknown;
 }
 
 server_error error_of(std::string_view body) {
@@ -91,34 +146,32 @@ server_error read_error(const json& body) {
     read_code(*code, out);
   if (out.code.empty())
     out.code = string_or(e, "type");
+  out.status = status_of(out.code);
   return out;
 }
 
-failure_class class_of(unsigned status, const server_error& e) {
-  if (is_out_of_money(status, e))
-    return failure_class::quota;
-  switch (status) {
-  case 401:
-  case 403:
-    return failure_class::auth;
-  case 408:
-  case 409:
-  case 425:
-    return failure_class::server;
-  case 429:
-    return failure_class::rate_limited;
-  case 503:
-  case 529:
-    return failure_class::overloaded;
-  default:
-    break;
-  }
-  if (status >= 500 && status < 600)
-    return failure_class::server;
-  return status >= 300 && status < 500 ? failure_class::bad_request : failure_class::unknown;
+bool is_error(const json& body) {
+  if (body.is_array())
+    return !body.empty() && is_error(body.front());
+  if (!body.is_object())
+    return false;
+  auto it = body.find("error");
+  return it != body.end() && !it->is_null();
 }
 
-model_failure classify(unsigned status, const header_list& headers, std::string_view body) {
+model_failure failure_inside(const json& holder, std::string_view where) {
+  auto e = read_error(holder);
+  model_failure failure;
+  failure.kind = class_of(e.status, e);
+  if (failure.kind == failure_class::unknown)
+    failure.kind = failure_class::bad_reply;
+  failure.detail = std::string{where} + ": " + one_line(e.message, 300);
+  if (!e.code.empty())
+    failure.detail += " (" + one_line(e.code, 60) + ")";
+  return failure;
+}
+
+model_failure classify_status(unsigned status, const header_list& headers, std::string_view body) {
   auto e = error_of(body);
   model_failure failure;
   auto kind = class_of(status, e);
@@ -136,4 +189,4 @@ model_failure classify(unsigned status, const header_list& headers, std::string_
   return failure;
 }
 
-}  // namespace troupe::openai
+}  // namespace troupe

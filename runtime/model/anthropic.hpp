@@ -1,0 +1,30 @@
+#pragma once
+// What the parts of the Anthropic codec share; others use codec.hpp.
+
+#include "runtime/model/codec.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe::anthropic {
+
+/// Writes members of the request's object: "system", whose blocks stand in front, and "messages".
+/// Both stay open: messages of one turn, such as all results of its tool calls, are blocks of one
+/// message, and what comes next may be one more. `closing` ends them.
+[[nodiscard]] encoder_state encode_message(std::string& out, const chat_message& message,
+                                           encoder_state before);
+
+/// What ends the members that encode_message has left open in that state.
+[[nodiscard]] std::string_view closing(encoder_state state);
+
+/// Everything before those members. max_tokens, which must be sent, is 8192 when nothing is set.
+[[nodiscard]] std::string encode_head(const model_settings& settings, std::string_view version,
+                                      delivery how);
+
+/// The reply in a message object.
+[[nodiscard]] model_outcome read_reply(const json& body);
+
+/// Builds the message object of the same reply in one piece, and reads that.
+[[nodiscard]] std::unique_ptr<reply_assembler> make_message_assembler();
+
+}  // namespace troupe::anthropic
