@@ -126,7 +126,7 @@ public:
   /// Branches the session: for each element of `branches` another sandbox with these limits, whose
   /// interpreter goes on as this one, with its variables, modules, open files, and the files in
   /// /work and /tmp. All begin at one moment; then none sees what another does, and random numbers
-  /// differ. Profile, tools, import rules and checkpoints are as here; child processes and timers
+  /// differ. Profile, network, tools, rules and checkpoints are as here; child processes and timers
   /// stay behind, as in a fork. This sandbox goes on unchanged; meanwhile each branch takes one of
   /// its processes and descriptors. Thread-safe.
   /// Errors  as run; invalid_argument (none, or more than max_branches), denied (the backend does

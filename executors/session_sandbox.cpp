@@ -93,10 +93,9 @@ result<void> session_sandbox::fork(std::vector<sandbox_limits> branches, forked_
                                           + std::to_string(max_branches) + " can be made at once");
   auto entered = enter();
   if (entered)
-    io_.post(
-      [s = session_, branches = std::move(branches), done = leaving(std::move(done))]() mutable {
-        s->fork(std::move(branches), std::move(done));
-      });
+    io_.post([s = session_, branches = std::move(branches), done = leaving(std::move(done))] {
+      s->fork(branches, done);
+    });
   return entered;
 }
 

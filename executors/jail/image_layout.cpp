@@ -65,6 +65,13 @@ bool map_one(const map_list& theirs, const mapping& m, address_range r) {
 
 }  // namespace
 
+bool set_heap_end(const scratch& s) {
+  auto got = static_cast<std::uint64_t>(::syscall(SYS_brk, s.heap_end));
+  if (got != s.heap_end)
+    errno = ENOMEM;
+  return got == s.heap_end;
+}
+
 bool unmap_ours(scratch& s) {
   return std::ranges::all_of(all_of(s.ours), [&](const mapping& m) {
     return !is_movable(m) || m.kind == backing::stack
@@ -72,13 +79,6 @@ bool unmap_ours(scratch& s) {
                 return ::munmap(pointer(r.start), length(r)) == 0;
               });
   });
-}
-
-bool set_heap_end(const scratch& s) {
-  auto got = static_cast<std::uint64_t>(::syscall(SYS_brk, s.heap_end));
-  if (got != s.heap_end)
-    errno = ENOMEM;
-  return got == s.heap_end;
 }
 
 bool map_theirs(scratch& s) {

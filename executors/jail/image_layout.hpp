@@ -38,10 +38,11 @@ struct scratch {
 
 // Each returns false with errno on failure, which is then past mending. In this order:
 
+/// The kernel shrinks a heap only while all of it is mapped.
+[[nodiscard]] bool set_heap_end(const scratch& s);
+
 /// Unmaps what they do not have.
 [[nodiscard]] bool unmap_ours(scratch& s);
-
-[[nodiscard]] bool set_heap_end(const scratch& s);
 
 /// Maps what they have and we do not.
 [[nodiscard]] bool map_theirs(scratch& s);

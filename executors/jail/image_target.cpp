@@ -163,7 +163,7 @@ bool fill(scratch& s) {
 }
 
 [[noreturn]] void change(scratch& s) {
-  if (!unmap_ours(s) || !set_heap_end(s) || !map_theirs(s) || !protect_for_filling(s) || !fill(s)
+  if (!set_heap_end(s) || !unmap_ours(s) || !map_theirs(s) || !protect_for_filling(s) || !fill(s)
       || !protect_filled(s))
     give_up(s);
   ::close_range(first_foreign_fd, ~0u, 0);

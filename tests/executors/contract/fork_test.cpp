@@ -319,15 +319,15 @@ CONTRACT_CASE("a branch whose limits are too small for the session is refused, t
 CONTRACT_CASE("fork is one thing to do at a time, for a number of branches", "[fork]") {
   fx.needs(fx.can().forks);
   auto s = fx.open();
-  auto never = [](auto) { FAIL("never accepted"); };
-  CHECK(s->fork({}, never).error().code == errc::invalid_argument);
-  CHECK(s->fork(std::vector<sandbox_limits>(65), never).error().code == errc::invalid_argument);
+  auto unheard = [](auto) { FAIL("never accepted"); };
+  CHECK(s->fork({}, unheard).error().code == errc::invalid_argument);
+  CHECK(s->fork(std::vector<sandbox_limits>(65), unheard).error().code == errc::invalid_argument);
   std::promise<void> over;
   auto busy = s->run({.code = "import time\ntime.sleep(0.3)"},
                      [&](const snippet_outcome&) { over.set_value(); });
   REQUIRE(busy);
-  CHECK(s->fork({{}}, never).error().code == errc::invalid_argument);
+  CHECK(s->fork({{}}, unheard).error().code == errc::invalid_argument);
   over.get_future().wait();
   static_cast<void>(fx.close(*s));
-  CHECK(s->fork({{}}, never).error().code == errc::unavailable);
+  CHECK(s->fork({{}}, unheard).error().code == errc::unavailable);
 }
