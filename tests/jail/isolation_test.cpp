@@ -37,7 +37,8 @@ void check_walls(jail_fixture& fx) {
   };
   // Files.
   is("err(lambda: open('/etc/shadow'))", "\"ENOENT\"");
-  is("sorted(set(os.listdir('/etc')) - {'alternatives', 'matplotlibrc'})", R"(["group","hosts","ld.so.cache","nsswitch.conf","passwd"])");
+  is("sorted(set(os.listdir('/etc')) - {'alternatives', 'matplotlibrc'})",
+     R"(["group","hosts","ld.so.cache","nsswitch.conf","passwd"])");
   is("err(lambda: open('/x', 'w'))", "\"EROFS\"");
   is("err(lambda: open('/usr/x', 'w'))", "\"EROFS\"");
   is("err(lambda: open('/etc/passwd', 'a')) in ('EROFS', 'EACCES')", "true");
