@@ -181,9 +181,9 @@ bool copy_program(const std::string& from, const std::string& to) {
 }
 
 bool add_program(const std::string& name) {
-  for (const std::string folder : program_folders)
-    if (copy_program(old_root + resolve(folder + "/" + name).string(),
-                     new_root + "/usr/bin/" + name))
+  const auto copy = fs::path{new_root} / "usr/bin" / name;
+  for (auto* folder : program_folders)
+    if (copy_program(old_root + resolve(fs::path{folder} / name).string(), copy))
       return true;
   return false;
 }
@@ -302,7 +302,7 @@ void add_user_root(const std::string& directory) {
     if (entry.is_symlink())
       make_link(fs::read_symlink(entry.path()), "/" + name);
     else
-      bind_into_root(directory + "/" + name, "/" + name, read_only);
+      bind_into_root(fs::path{directory} / name, "/" + name, read_only);
   }
 }
 
