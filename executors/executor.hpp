@@ -100,7 +100,7 @@ public:
 
   /// Sets who hears of each connection that has ended or was refused; all of them before close has
   /// reported. Before the first run. Nothing where sandboxes have no network.
-  virtual void hear_connections(connection_fn) {}
+  virtual void hear_connections(const connection_fn&) {}
 
   /// Runs one snippet. A sandbox does one thing at a time: run, put, get or shell. Thread-safe.
   /// Errors  invalid_argument (it is busy), unavailable (gone). The end comes by `done`, once.

@@ -22,8 +22,8 @@ void session_sandbox::listen(output_fn output, call_fn call) {
   });
 }
 
-void session_sandbox::hear_connections(connection_fn fn) {
-  io_.post([s = session_, fn = std::move(fn)]() mutable { s->hear_connections(std::move(fn)); });
+void session_sandbox::hear_connections(const connection_fn& fn) {
+  io_.post([s = session_, fn] { s->hear_connections(fn); });
 }
 
 /// One request at a time: it leaves in the callback of the one that entered.

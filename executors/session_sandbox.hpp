@@ -28,7 +28,7 @@ public:
   session_sandbox& operator=(const session_sandbox&) = delete;
 
   void listen(output_fn output, call_fn call) override;
-  void hear_connections(connection_fn fn) override;
+  void hear_connections(const connection_fn& fn) override;
   result<void> run(snippet code, done_fn done) override;
   result<void> put(sandbox_file file, put_fn done) override;
   result<void> get(std::string path, std::size_t max_bytes, got_fn done) override;

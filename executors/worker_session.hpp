@@ -15,7 +15,7 @@ public:
   virtual ~worker_session() = default;
 
   virtual void listen(sandbox::output_fn output, sandbox::call_fn call) = 0;
-  virtual void hear_connections(sandbox::connection_fn) {}
+  virtual void hear_connections(const sandbox::connection_fn&) {}
 
   /// One request at a time; the caller has made sure. In a dead sandbox it ends at once.
   virtual void begin(std::unique_ptr<worker_request> request) = 0;

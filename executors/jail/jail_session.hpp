@@ -47,7 +47,7 @@ public:
   void open(const sandbox_spec& spec, opened_fn done);
 
   void listen(sandbox::output_fn output, sandbox::call_fn call) override;
-  void hear_connections(sandbox::connection_fn fn) override { connection_fn_ = std::move(fn); }
+  void hear_connections(const sandbox::connection_fn& fn) override { connection_fn_ = fn; }
   void begin(std::unique_ptr<worker_request> request) override;
   [[nodiscard]] bool forks() const noexcept override { return true; }
   void fork(const std::vector<sandbox_limits>& branches, const sandbox::forked_fn& done) override;
