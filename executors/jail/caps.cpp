@@ -37,8 +37,10 @@ void keep_only(capabilities kept) {
 }
 
 void empty_bounding_set() {
-  for (unsigned long cap = 0; ::prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; ++cap)
-    must(::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0, "drop the bounding set");
+  unsigned long cap = 0;
+  while (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+    ++cap;
+  must(cap > CAP_SETFCAP && errno == EINVAL, "drop the bounding set");  // the first that is none
 }
 
 void forbid_new_privileges() {

@@ -50,10 +50,7 @@ void arrange_descriptors(const sandbox_parts& parts) {
   must(::close_range(saved_fd + 1, ~0u, 0) == 0, "close_range");
 }
 
-/// An ignored SIGCHLD would make each subprocess look like a success.
-void reset_signals() {
-  for (int n = 1; n < NSIG; ++n)
-    ::signal(n, SIG_DFL);
+void unblock_signals() {
   sigset_t none;
   sigemptyset(&none);
   must(::sigprocmask(SIG_SETMASK, &none, nullptr) == 0, "unblock signals");
@@ -62,9 +59,10 @@ void reset_signals() {
 [[noreturn]] void run_worker_process(const sandbox_parts& parts) noexcept {
   auto control = parts.control.get();
   try {
+    ::prctl(PR_SET_NAME, "troupe-worker");
     must(::setsid() > 0, "setsid");
     must(::chdir("/work") == 0, "enter /work");
-    reset_signals();
+    unblock_signals();
     become_worker(parts.mode);
     if (landlock_version() > 0)
       enter_landlock(parts.request.network != 0 ? proxy_port : 0);
@@ -272,6 +270,7 @@ void run_init(sandbox_parts parts) noexcept {
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::prctl(PR_SET_NAME, "troupe-init");
   try {
     set_up_and_supervise(parts);
   } catch (const setup_error& e) {

@@ -71,6 +71,13 @@ void load_worker_modules() {
   }
 }
 
+/// The worker sets those that it needs. An ignored SIGCHLD would make each subprocess look like a
+/// success.
+void reset_signals() {
+  for (int n = 1; n < NSIG; ++n)
+    ::signal(n, SIG_DFL);
+}
+
 void call(const char* module_name, const char* function) {
   object module{PyImport_ImportModule(module_name)};
   must_python(static_cast<bool>(module), module_name);
@@ -112,7 +119,8 @@ void load_worker(const std::vector<std::string>& modules) {
     import_module(name);
   must_python(add_checkpoint_module(), "add a Python module");
   load_worker_modules();
-  call("troupe_worker", "warm_up");
+  reset_signals();
+  call("troupe_worker", "prepare_zygote");
   call("gc", "collect");
   call("gc", "freeze");  // a collection in a worker then copies none of the shared pages
 }

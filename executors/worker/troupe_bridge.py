@@ -109,14 +109,19 @@ class _Slot:
 
 
 class Bridge:
-    def __init__(self, max_frame):
-        self.max_frame = max_frame
+    def __init__(self):
+        self.max_frame = 1 << 20
         self.interrupts = Interrupts()
         self.saving = False              # a fork now is a checkpoint, not the snippet's own
         self._last_call = 0
         self._poll = select.poll()
         self._poll.register(FD, select.POLLIN)
         self.renew()
+
+    def begin(self, max_frame):
+        """In the process that the channel is for."""
+        self.max_frame = max_frame
+        self.pid = os.getpid()
         os.register_at_fork(after_in_child=self._in_child)
 
     def renew(self):

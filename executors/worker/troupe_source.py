@@ -87,6 +87,10 @@ def remember(filename, code):
     linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
 
 
+def forget(filename):
+    del linecache.cache[filename]
+
+
 def compile_snippet(tree, filename):
     """(code of the statements or None, code of the last expression or None)."""
     last = None

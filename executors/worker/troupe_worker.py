@@ -44,23 +44,33 @@ class Worker:
         self.main = types.ModuleType("__main__")
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
-        sys.path.append(troupe_files.WORK)  # last: a file there never hides the library's
+        if troupe_files.WORK not in sys.path:
+            sys.path.append(troupe_files.WORK)  # last: a file there never hides the library's
         self.handlers = {"init": self._init, "put": self._file, "get": self._file, "run": self._run,
                          "shell": self._shell, "warm": self._warm, "branch": self._branch,
                          "take": self._take}
 
     def serve(self):
         while (request := self.bridge.next_request()) is not None:
-            self.handlers[request["op"]](request)
+            self.handle(request)
+
+    def handle(self, request):
+        self.handlers[request["op"]](request)
 
     # --- set-up ------------------------------------------------------------------------------
 
     def _init(self, request):
         """Tools and import rules; once, before the first snippet."""
+        if refused := self.adopt(request):
+            return self._reply(request, error=refused)
+        self._reply(request, python={"version": sys.version.split()[0], "path": sys.executable})
+
+    def adopt(self, request):
+        """Why not, or None."""
         self.bridge.max_frame = request["frame_bytes"]
         rules = request["imports"]
         if lacking := troupe_imports.missing(rules):
-            return self._reply(request, error=f"not installed in the sandbox: {', '.join(lacking)}")
+            return f"not installed in the sandbox: {', '.join(lacking)}"
         if rules:
             self.main.__dict__["__builtins__"] = troupe_imports.guarded_builtins(rules)
         self.tool_specs = request["tools"]
@@ -69,13 +79,13 @@ class Worker:
         for spec in self.tool_specs:
             self.tools[spec["name"]] = troupe_tools.make_tool(spec, self.bridge, self)
         self.main.__dict__.update(self.tools)
-        self._reply(request, python={"version": sys.version.split()[0], "path": sys.executable})
+        return None
 
     def give(self, name, value):
         self.answers.give(name, value)
 
     def _warm(self, request):
-        warm_up()
+        warm_up(self.bridge)
         self._reply(request)
 
     def _reply(self, request, **members):
@@ -161,7 +171,7 @@ class Worker:
         try:
             try:
                 interrupts.armed = True
-                frame = self._outcome(request)
+                frame = self.outcome(request)
             finally:
                 interrupts.armed = False
         except KeyboardInterrupt as e:  # it struck while the outcome was being written down
@@ -172,7 +182,7 @@ class Worker:
             frame["unprotected"] = unprotected
         self._send(request, frame)
 
-    def _outcome(self, request):
+    def outcome(self, request):
         filename = troupe_source.filename_of(request["id"])
         try:
             tree = self._parse(request, filename)
@@ -257,17 +267,41 @@ def _usage():
             "rss_kb": max(own.ru_maxrss, children.ru_maxrss)}
 
 
-def serve(max_frame, work="/work"):
-    """Called once in each new worker process; returns when the host has closed the socket."""
+def prepare(work="/work"):
+    """The worker, but for what only its own process can do. A zygote makes one for all of its."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     troupe_files.WORK = work
     _open_output()
     threading.excepthook = _thread_ended
-    troupe_state.remember()
-    bridge = troupe_bridge.Bridge(max_frame)
+    bridge = troupe_bridge.Bridge()
     bridge.interrupts.install()  # an early one must not end the interpreter
-    Worker(bridge).serve()
+    return Worker(bridge)
+
+
+def prepare_zygote():
+    """Keeps for `serve` what the workers have in common. Leaves nothing open."""
+    global _prepared
+    warm_up(troupe_bridge.Bridge())
+    # The streams remember what they were opened on: 1 must be a pipe, as it will be.
+    reading, writing = os.pipe()
+    kept = os.dup(1)
+    os.dup2(writing, 1)
+    _prepared = prepare()
+    os.dup2(kept, 1)
+    for fd in (reading, writing, kept):
+        os.close(fd)
+
+
+_prepared = None
+
+
+def serve(max_frame, work="/work"):
+    """Called once in each new worker process; returns when the host has closed the socket."""
+    worker = _prepared or prepare(work)
+    troupe_state.remember()
+    worker.bridge.begin(max_frame)
+    worker.serve()
 
 
 def _thread_ended(args):
@@ -276,18 +310,19 @@ def _thread_ended(args):
         threading.__excepthook__(args)
 
 
-def warm_up():
-    """Walks the paths of a snippet once in the zygote: what is loaded and cached there is shared."""
-    filename = troupe_source.filename_of(0)
-    for code in ("x = [1, 2.5, 'a']\nx", "1 / 0"):
-        try:
-            tree = ast.parse(code, filename)
-            troupe_source.protect(tree, "final_answer")
-            body, last = troupe_source.compile_snippet(tree, filename)
-            names = {}
-            if body is not None:
-                exec(body, names)
-            json.loads(json.dumps(troupe_values.encode(eval(last, names)), ensure_ascii=False))
-        except ZeroDivisionError as e:
-            troupe_report.describe(e, filename)
-    _usage()
+_SAMPLE_TOOL = {"name": "final_answer", "ends_run": True, "parameters": {
+    "type": "object", "properties": {"answer": {}}, "required": ["answer"]}}
+_SAMPLES = ("x = [1, 2.5, 'a']\nx", "1 / 0", "final_answer({'a': x})")
+
+
+def warm_up(bridge):
+    """Goes a snippet's way ahead of it. In a zygote, what is loaded and cached is then shared; in a
+    worker, the pages that it writes to are its own."""
+    main = sys.modules["__main__"]
+    worker = Worker(bridge)
+    worker.adopt({"frame_bytes": bridge.max_frame, "imports": [], "tools": [_SAMPLE_TOOL]})
+    for code in _SAMPLES:
+        frame = worker.outcome({"id": 0, "code": code, "may_be_prose": True})
+        bridge.pack(frame | {"usage": _usage()})
+    troupe_source.forget(troupe_source.filename_of(0))
+    sys.modules["__main__"] = main
