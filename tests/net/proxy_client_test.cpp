@@ -27,7 +27,8 @@ proxy_settings through(std::uint16_t port, const std::string& userinfo = "") {
 }
 
 http_client_limits limits_for(std::uint16_t port, const std::string& userinfo = "") {
-  return {.ca_file = ca().ca_file(), .proxies = through(port, userinfo)};
+  return {
+    .connect_timeout = patience, .ca_file = ca().ca_file(), .proxies = through(port, userinfo)};
 }
 
 /// Whatever a tunnel is asked for, it leads to 127.0.0.1.
