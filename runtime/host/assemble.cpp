@@ -78,10 +78,11 @@ std::size_t socket_limit(std::size_t wanted) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 2));
 }
 
-std::size_t sandbox_limit(std::size_t wanted) {
+std::size_t sandbox_limit(std::size_t wanted, bool network) {
+  const std::size_t each = 10 + (network ? 2 * max_sandbox_connections : 0);
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
-  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 10));
+  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / each));
 }
 
 /// What only a jail can give; empty: nothing.
@@ -97,7 +98,8 @@ std::string demand_of(const sandbox_profile& p) {
 
 }  // namespace
 
-runtime_options runtime_options_from(const settings& s, bool live_output) {
+runtime_options runtime_options_from(const settings& s, const sandbox_profile& profile,
+                                     bool live_output) {
   runtime_options o;
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
@@ -106,7 +108,8 @@ runtime_options runtime_options_from(const settings& s, bool live_output) {
   o.http.max_connections = socket_limit(in_flight_of(s));
   o.http.max_idle_per_peer = o.http.max_connections;
   o.pool.max_sandboxes =
-    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
+    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency,
+                  profile.network.has_value());
   o.pool.live_output = live_output;
   return o;
 }

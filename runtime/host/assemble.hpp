@@ -11,8 +11,9 @@
 
 namespace troupe {
 
-/// Sizes and limits of a runtime, from the options.
-[[nodiscard]] runtime_options runtime_options_from(const settings& s, bool live_output);
+/// Sizes and limits of a runtime whose sandboxes are of `profile`, from the options.
+[[nodiscard]] runtime_options
+runtime_options_from(const settings& s, const sandbox_profile& profile, bool live_output);
 
 /// How to make the model's endpoint; reads the key's variable and the mock's script now, so that a
 /// missing one is found before anything starts.

@@ -234,9 +234,11 @@ result<void> evaluation::impl::begin() {
     before = std::move(*earlier);
   }
 
-  auto started = runtime::start(
-    runtime_options_from(o, static_cast<bool>(request.events)), *model, *boxes, std::move(store),
-    [this](const error& e) { tell("failed", "the runtime gave up: " + e.detail, {}); });
+  auto started =
+    runtime::start(runtime_options_from(o, profile->profile, static_cast<bool>(request.events)),
+                   *model, *boxes, std::move(store), [this](const error& e) {
+                     tell("failed", "the runtime gave up: " + e.detail, {});
+                   });
   if (!started)
     return fail(started.error());
   host = std::move(*started);
