@@ -32,7 +32,8 @@ class executor_pool_state {
 public:
   executor_pool_state(caf::event_based_actor* self, std::shared_ptr<executor> backend,
                       executor_pool_options options, std::shared_ptr<executor_pool_stats> stats)
-    : self_{self}, backend_{std::move(backend)}, options_{options}, stats_{std::move(stats)} {}
+    : self_{self}, backend_{std::move(backend)}, options_{std::move(options)},
+      stats_{std::move(stats)} {}
 
   caf::behavior make_behavior() {
     glue::house_rules(self_);
@@ -53,8 +54,7 @@ private:
     if (stopping_)
       promise.deliver(glue::to_caf({errc::cancelled, "the executor is stopping"}));
     else if (queue_.size() >= options_.max_queue)
-      promise.deliver(glue::to_caf(
-        {errc::over_budget, std::to_string(queue_.size()) + " opens are waiting for a sandbox"}));
+      promise.deliver(glue::to_caf({errc::over_budget, queue_text()}));
     else
       enqueue({std::move(x), promise, 0});
     open_waiting();
@@ -72,8 +72,27 @@ private:
     std::erase_if(queue_, [who](const waiting_open& w) { return w.what.owner->id() == who; });
   }
 
+  [[nodiscard]] std::string queue_text() const {
+    return std::to_string(places_.size()) + " sandboxes are in use and "
+           + std::to_string(queue_.size())
+           + " runs wait for one, which is as many as may: run fewer at once, or allow more "
+             "sandboxes (--max-sandboxes)";
+  }
+
+  /// One sandbox may always be open, so that the queue moves.
+  [[nodiscard]] bool has_memory() {
+    if (places_.empty())
+      return true;
+    auto bytes = options_.memory();
+    auto enough = bytes == 0 || bytes >= options_.spare_memory_bytes;
+    if (!std::exchange(short_of_memory_, !enough) && !enough)
+      log::warn("the machine has only " + std::to_string(bytes >> 20)
+                + " MiB of memory left: no sandbox is opened until another has gone");
+    return enough;
+  }
+
   void open_waiting() {
-    while (places_.size() < options_.max_sandboxes && !queue_.empty()) {
+    while (places_.size() < options_.max_sandboxes && !queue_.empty() && has_memory()) {
       auto next = std::move(queue_.front());
       queue_.pop_front();
       open(std::move(next));
@@ -162,6 +181,7 @@ private:
   std::unordered_map<std::uint64_t, place> places_;
   std::deque<waiting_open> queue_;
   std::uint64_t last_ticket_ = 0;
+  bool short_of_memory_ = false;
   bool stopping_ = false;
 };
 
@@ -170,7 +190,7 @@ private:
 caf::actor spawn_executor_pool(caf::actor_system& sys, std::shared_ptr<executor> backend,
                                executor_pool_options options,
                                std::shared_ptr<executor_pool_stats> stats) {
-  return sys.spawn<caf::stateful_actor<executor_pool_state>>(std::move(backend), options,
+  return sys.spawn<caf::stateful_actor<executor_pool_state>>(std::move(backend), std::move(options),
                                                              std::move(stats));
 }
 

@@ -3,10 +3,12 @@
 // counts a place as free only when its sandbox is verified gone.
 
 #include "actors/messages.hpp"
+#include "runtime/core/memory.hpp"
 
 #include <caf/event_based_actor.hpp>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 namespace troupe {
@@ -15,6 +17,10 @@ struct executor_pool_options {
   std::size_t max_sandboxes = 64;     ///< alive or being closed at once
   std::size_t max_queue = 1'000'000;  ///< opens waiting for a place; more are rejected
   bool live_output = false;           ///< owners get output_seen
+  /// While the machine has less than this, an open waits until a sandbox has gone, or there is
+  /// none.
+  std::uint64_t spare_memory_bytes = troupe::spare_memory_bytes;
+  std::function<std::uint64_t()> memory = available_memory;  ///< bytes; 0 when it is not known
 };
 
 /// Counted across restarts of the actor; read from any thread.

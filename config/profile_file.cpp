@@ -57,6 +57,14 @@ result<void> to_profile(profile_settings& into, const option_value& value) {
   return {};
 }
 
+/// Each sandbox has its own there, which would hide a mount or break without it.
+bool is_of_each_sandbox(const std::string& path) {
+  for (std::string own : {"/dev", "/proc", "/work", "/tmp", "/old"})
+    if (path == own || path.starts_with(own + "/"))
+      return true;
+  return false;
+}
+
 result<void> to_mounts(profile_settings& into, const option_value& value) {
   for (const auto& text : std::get<list>(value)) {
     auto colon = text.find(':');
@@ -65,6 +73,11 @@ result<void> to_mounts(profile_settings& into, const option_value& value) {
         || m.to.find(':') != m.to.npos || m.to.find("..") != m.to.npos)
       return fail(errc::invalid_argument,
                   fmt::format("mounts: '{}' is not FROM or FROM:TO, both absolute", text));
+    auto normal = std::filesystem::path{m.to + "/"}.lexically_normal().parent_path();
+    if (m.to = normal; m.to == "/" || is_of_each_sandbox(m.to))
+      return fail(errc::invalid_argument,
+                  fmt::format("mounts: {} is each sandbox's own; mount {} elsewhere, e.g. {}:/data",
+                              m.to, m.from, m.from));
     std::error_code ec;
     if (!std::filesystem::exists(m.from, ec))
       return fail(errc::invalid_argument, fmt::format("mounts: {} is not there", m.from));

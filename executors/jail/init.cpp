@@ -7,6 +7,7 @@
 #include "executors/jail/proxy_socket.hpp"
 #include "executors/jail/python.hpp"
 #include "executors/jail/sandbox_mounts.hpp"
+#include "executors/jail/striker.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -102,8 +103,11 @@ public:
   void run() {
     pollfd waits[] = {{control_, POLLIN, 0}, {child_signals_, POLLIN, 0}, {saved_, POLLIN, 0}};
     for (;;) {
-      if (::poll(waits, 3, -1) < 0 && errno != EINTR)
+      auto ready = ::poll(waits, 3, striker_.pause_ms());
+      if (ready < 0 && errno != EINTR)
         return;
+      if (ready == 0)
+        striker_.remind(worker_);
       take_saved();
       if ((waits[2].revents & POLLHUP) != 0)
         waits[2].fd = -1;  // the code has closed it: nothing more comes
@@ -165,7 +169,7 @@ private:
     if (::recvmsg(control_, &message, MSG_CMSG_CLOEXEC) != 1)
       return false;
     if (order == interrupt_order) {
-      ::kill(worker_, SIGINT);
+      striker_.strike(worker_);
       send_note(control_, note_kind::interrupted, 0);
     } else if (order == restore_order) {
       if (!restore(SIGKILL))
@@ -193,6 +197,7 @@ private:
   int processes_;
   pid_t worker_;
   pid_t checkpoint_ = 0;
+  striker striker_;
   int status_ = 0;
 };
 

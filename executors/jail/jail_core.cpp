@@ -9,7 +9,8 @@
 
 namespace troupe::jail {
 
-jail_core::jail_core(reactor& r) : io{r}, groups{cgroup_tree::none()}, oom_{r} {}
+jail_core::jail_core(reactor& r, std::function<std::uint64_t()> memory_left)
+  : io{r}, groups{cgroup_tree::none()}, memory{std::move(memory_left)}, oom_{r} {}
 
 void jail_core::start(const std::string& zygote_path,
                       const std::vector<sandbox_profile>& profiles) {

@@ -6,6 +6,7 @@
 #include "executors/jail/cgroup.hpp"
 #include "executors/sandbox_profile.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -21,13 +22,14 @@ class zygote_pool;
 /// Reactor's thread only, except `info` and `stats`.
 class jail_core : public std::enable_shared_from_this<jail_core> {
 public:
-  explicit jail_core(reactor& r);
+  jail_core(reactor& r, std::function<std::uint64_t()> memory_left);
 
   /// Once, before anything else. `profiles` has one at least.
   void start(const std::string& zygote_path, const std::vector<sandbox_profile>& profiles);
 
   reactor& io;
-  cgroup_tree groups;  ///< after `start`
+  cgroup_tree groups;                           ///< after `start`
+  const std::function<std::uint64_t()> memory;  ///< bytes that the machine has left
 
   [[nodiscard]] std::vector<std::string> profile_names() const;
 

@@ -64,7 +64,7 @@ struct jail_executor::impl {
 
 jail_executor::jail_executor(reactor& io, const jail_options& options)
   : impl_{std::make_unique<impl>()} {
-  impl_->core = std::make_shared<jail_core>(io);
+  impl_->core = std::make_shared<jail_core>(io, options.memory);
   impl_->core->start(find_helper(options.zygote_path, "troupe-zygote"), options.profiles);
 }
 

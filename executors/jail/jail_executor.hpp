@@ -3,19 +3,27 @@
 
 #include "executors/executor.hpp"
 #include "executors/sandbox_profile.hpp"
+#include "runtime/core/memory.hpp"
 #include "runtime/net/reactor.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
+/// Of one sandbox with a network, at once; more wait until one ends. Each takes two descriptors of
+/// ours, and code inside may make as many as it likes.
+inline constexpr std::size_t max_sandbox_connections = 16;
+
 struct jail_options {
   /// The troupe-zygote program. Empty: beside the running program, or in ../libexec/troupe from it.
   std::string zygote_path;
   /// One at least, by different names. A spec names the one that it wants.
   std::vector<sandbox_profile> profiles{1};
+  /// Bytes that the machine has left: below spare_memory_bytes none is made ahead.
+  std::function<std::uint64_t()> memory = available_memory;
 };
 
 /// Opens sandboxes as children of this process. Works as root and without (info() tells what is

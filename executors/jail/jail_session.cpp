@@ -1,5 +1,6 @@
 #include "executors/jail/jail_session.hpp"
 
+#include "executors/jail/jail_executor.hpp"
 #include "executors/jail/jail_fork.hpp"
 
 #include <algorithm>
@@ -28,32 +29,8 @@ micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
 
-/// Reading the kernel's counters takes a third of a short snippet's time. Such a one states its own
-/// CPU time, which is held to its wall time, and the next longer one, or the end, is charged the
-/// rest; its memory is what was in use when the last longer one had ended.
-constexpr micros worth_counting{2'000};
-
 /// How long going back may take where nobody waits for a deadline.
 constexpr millis restore_patience{2'000};
-
-/// One note, with the descriptor that may come with it. Returns as recv.
-::ssize_t receive_note(int socket, init_note& note, unique_fd& descriptor) {
-  iovec data{&note, sizeof note};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  auto size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  auto* header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    descriptor.reset(fd);
-  }
-  return size;
-}
 
 micros to_micros(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + micros{t.tv_usec};
@@ -62,11 +39,6 @@ micros to_micros(const timeval& t) {
 std::string seconds_text(micros span) {
   auto text = std::to_string(static_cast<double>(span.count()) / 1e6);
   return text.substr(0, text.find('.') + 2) + " s";
-}
-
-error system_error(std::string what) {
-  auto number = errno;
-  return {errc::unavailable, std::move(what) + ": " + errno_text(number)};
 }
 
 }  // namespace
@@ -114,12 +86,11 @@ void jail_session::prepare() {
   prepared_ = true;
   slot_ = core_->take_slot();
   core_->opening(shared_from_this());
-  if (auto made = make_groups(); !made) {
+  if (auto made = group_.create(core_->groups, limits_, core_->oom_event()); !made) {
     open_error_ = made.error();
     on_dead();
     return;
   }
-  spawning_ = true;
   pool_->zygote().spawn(
     make_request(), [self = shared_from_this()] { return self->make_channels(); },
     [self = shared_from_this()](result<spawned> got) { self->on_spawned(std::move(got)); });
@@ -127,49 +98,24 @@ void jail_session::prepare() {
 
 void jail_session::on_open_timeout() {
   error e{errc::timeout, "the sandbox was not ready after " + seconds_text(limits_.open_timeout)};
-  if (spawning_)
-    pool_->zygote().restart();
   doom(snippet_end::killed, e.detail);
   finish_open(fail(std::move(e)));
 }
 
 result<zygote_client::channels> jail_session::make_channels() {
-  int data[2], control[2], output[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, data) != 0)
-    return fail(system_error("socketpair for a sandbox"));
-  unique_fd our_data{data[0]}, their_data{data[1]};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0)
-    return fail(system_error("socketpair for a sandbox"));
-  unique_fd our_control{control[0]}, their_control{control[1]};
-  if (::pipe2(output, O_CLOEXEC) != 0)
-    return fail(system_error("pipe for a sandbox"));
-  unique_fd our_output{output[0]}, their_output{output[1]};
+  auto made = make_sandbox_channels();
+  if (!made)
+    return fail(made.error());
+  auto groups = group_.entry();
+  if (!groups)
+    return fail(groups.error());
+  auto& [ours, theirs] = *made;
   control_.close();  // of an attempt that failed
-  control_.assign(std::move(our_control));
-  link_->attach(std::move(our_data), std::move(our_output));
-  zygote_client::channels made{
-    {std::move(their_data), std::move(their_control), std::move(their_output)}, {}};
-  if (group_) {
-    auto entry = group_->entry();
-    if (!entry)
-      return fail(entry.error());
-    made.groups = std::move(*entry);
-  }
-  return made;
-}
-
-result<void> jail_session::make_groups() {
-  if (core_->groups.kind() == cgroup_kind::none)
-    return {};
-  group_ = core_->groups.make();
-  // Its worker may have all the processes that its rlimit allows; init and the like come on top.
-  constexpr std::uint32_t own_processes = 4;
-  if (auto made =
-        group_->create({limits_.memory_bytes, limits_.processes + own_processes, limits_.cpus});
-      !made)
-    return made;
-  group_->notify_oom(core_->oom_event());
-  return {};
+  control_.assign(std::move(ours.control));
+  link_->attach(std::move(ours.data), std::move(ours.output));
+  return zygote_client::channels{
+    {std::move(theirs.data), std::move(theirs.control), std::move(theirs.output)},
+    std::move(*groups)};
 }
 
 spawn_request jail_session::make_request() const {
@@ -191,7 +137,6 @@ spawn_request jail_session::make_request() const {
 }
 
 void jail_session::on_spawned(result<spawned> got) {
-  spawning_ = false;
   if (!got) {
     if (!verdict_)
       open_error_ = got.error();
@@ -227,6 +172,7 @@ void jail_session::start_proxy(unique_fd listener) {
     return;
   egress_proxy::options options;
   options.policy = *pool_->profile().network;
+  options.limits.connections = max_sandbox_connections;
   options.on_connection = [this](const egress_record& r) {
     if (connection_fn_)
       connection_fn_(r);
@@ -295,18 +241,8 @@ void jail_session::on_control() {
 
 void jail_session::read_notes() {
   init_note note;
-  for (;;) {
-    unique_fd socket;
-    auto size = receive_note(control_.fd(), note, socket);
-    if (size == sizeof note) {
-      on_note(note, std::move(socket));
-      continue;
-    }
-    // The last end has closed: init has gone, or is going. Its exit tells the rest.
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
-      control_.close();
-    return;
-  }
+  for (unique_fd socket; control_.take(note, socket);)
+    on_note(note, std::move(socket));
 }
 
 void jail_session::on_note(const init_note& note, unique_fd socket) {
@@ -368,7 +304,7 @@ sandbox_spec jail_session::spec() const {
 }
 
 bool jail_session::send_pipe(const unique_fd& end) {
-  return send_with_fd(control_.fd(), &branch_order, 1, end.get());
+  return control_.send(branch_order, end.get());
 }
 
 void jail_session::cancel_timers() {
@@ -382,7 +318,7 @@ void jail_session::interrupt(std::string why) {
 }
 
 bool jail_session::send_interrupt() {
-  return ::send(control_.fd(), &interrupt_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  return control_.send(interrupt_order);
 }
 
 // --- the end
@@ -402,7 +338,7 @@ void jail_session::doom(snippet_end end, std::string reason) {
 
 /// Asks init to kill the code and to go back to its checkpoint. False when it cannot be asked.
 bool jail_session::go_back(const verdict& v) {
-  if (::send(control_.fd(), &restore_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+  if (!control_.send(restore_order))
     return false;
   link_->stop();
   going_back_ = v;
@@ -422,8 +358,8 @@ void jail_session::on_restored(int status) {
   if (verdict_ || dead_)
     return;
   auto known = std::exchange(going_back_, std::nullopt);
-  auto oom_kills = group_ ? group_->oom_kills() : 0;
-  out_of_memory_ = oom_kills > std::exchange(oom_kills_, oom_kills);
+  out_of_memory_ = group_.out_of_memory();
+  group_.forget_oom();
   worker_status_ = status;
   auto v = known ? std::move(*known) : own_end();
   worker_status_.reset();
@@ -433,7 +369,7 @@ void jail_session::on_restored(int status) {
     return;
   }
   unique_fd ours{pair[0]}, theirs{pair[1]};
-  if (!send_with_fd(control_.fd(), &resume_order, 1, theirs.get())) {
+  if (!control_.send(resume_order, theirs.get())) {
     end_life(std::move(v));
     return;
   }
@@ -444,7 +380,7 @@ void jail_session::on_restored(int status) {
   o.end = v.end;
   o.reason = std::move(v.reason);
   o.restored = true;
-  count_by_group(o.usage);
+  group_.count(o.usage);
   link_->end(std::move(o));
 }
 
@@ -460,8 +396,7 @@ void jail_session::end_life(verdict v) {
 
 /// The kernel kills everything in the pid namespace with its first process.
 void jail_session::kill_now() {
-  if (group_)
-    group_->kill();
+  group_.kill();
   if (exit_.open())
     ::syscall(SYS_pidfd_send_signal, exit_.fd(), SIGKILL, nullptr, 0);
   else if (pid_ > 0 && !reaped_)
@@ -489,12 +424,11 @@ void jail_session::on_exit() {
 /// The kernel lets go of a group a moment after its last process.
 void jail_session::remove_groups(unsigned tries) {
   constexpr unsigned most = 200;
-  if (group_ && tries == 0) {
-    report_.cpu = group_->cpu();
-    report_.peak_memory_bytes = group_->peak_memory_bytes();
-    out_of_memory_ = group_->oom_kills() > oom_kills_;
+  if (tries == 0) {
+    group_.report(report_);
+    out_of_memory_ = group_.out_of_memory();
   }
-  if (!group_ || group_->remove() || tries == most) {
+  if (group_.remove() || tries == most) {
     on_dead();
     return;
   }
@@ -502,34 +436,13 @@ void jail_session::remove_groups(unsigned tries) {
 }
 
 void jail_session::check_memory() {
-  if (group_ && !verdict_ && group_->oom_kills() > oom_kills_)
+  if (!verdict_ && group_.out_of_memory())
     doom(snippet_end::memory, memory_text());
 }
 
 std::string jail_session::memory_text() const {
   return "the code used more than the " + std::to_string(limits_.memory_bytes >> 20)
          + " MiB of memory that are allowed";
-}
-
-void jail_session::account(sandbox_usage& usage) {
-  if (usage.wall >= worth_counting) {
-    count_by_group(usage);
-  } else if (group_) {
-    group_cpu_charged_ += usage.cpu;
-    if (memory_at_rest_ == 0)
-      memory_at_rest_ = group_->peak_memory_bytes();
-    usage.max_rss_bytes = memory_at_rest_;
-  }
-}
-
-void jail_session::count_by_group(sandbox_usage& usage) {
-  if (!group_)
-    return;
-  auto total = group_->cpu();
-  usage.cpu = std::max(micros{0}, total - std::exchange(group_cpu_charged_, total));
-  usage.max_rss_bytes = group_->peak_memory_bytes();
-  group_->reset_peak();
-  memory_at_rest_ = group_->peak_memory_bytes();
 }
 
 void jail_session::on_dead() {
@@ -605,7 +518,7 @@ void jail_session::verify() {
   // Its mounts were in a namespace of its own, which ends with its last process.
   r.mounts_gone = r.processes_gone;
   if (group_) {
-    r.groups_gone = group_->remove();
+    r.groups_gone = group_.remove();
     if (!r.groups_gone)
       r.detail = "its control group cannot be removed";
   } else {
@@ -621,7 +534,7 @@ snippet_outcome jail_session::killed_outcome(const verdict& v) {
   o.usage.cpu = link_->charge_cpu(to_micros(usage_.ru_utime) + to_micros(usage_.ru_stime));
   o.usage.max_rss_bytes = report_.peak_memory_bytes;
   if (group_)
-    o.usage.cpu = std::max(micros{0}, report_.cpu - std::exchange(group_cpu_charged_, report_.cpu));
+    o.usage.cpu = group_.charge(report_.cpu);
   return o;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // One sandbox of the jail, from the request to the verified end.
 
-#include "executors/channel.hpp"
+#include "executors/control_channel.hpp"
 #include "executors/executor.hpp"
 #include "executors/jail/jail_core.hpp"
+#include "executors/jail/sandbox_group.hpp"
 #include "executors/jail/zygote_pool.hpp"
 #include "executors/worker_link.hpp"
 #include "executors/worker_session.hpp"
@@ -76,8 +77,7 @@ private:
 
   void doom(snippet_end end, std::string reason) override;
   bool send_interrupt() override;
-  void account(sandbox_usage& usage) override;
-  void count_by_group(sandbox_usage& usage);
+  void account(sandbox_usage& usage) override { group_.account(usage); }
   void handshake_done(result<void> outcome) override;
 
   [[nodiscard]] result<zygote_client::channels> make_channels();
@@ -101,7 +101,6 @@ private:
   void cancel_timers();
   void kill_now();
   void prepare();
-  [[nodiscard]] result<void> make_groups();
   void on_exit();
   void remove_groups(unsigned tries);
   void on_dead();
@@ -126,21 +125,17 @@ private:
 
   pid_t pid_ = 0;
   unsigned zygote_ = 0;
-  bool spawning_ = false;
   bool dead_ = false;
   std::shared_ptr<worker_link> link_;
-  channel control_;
+  control_channel control_;
   channel exit_;  ///< pidfd
   std::unique_ptr<egress_proxy> proxy_;
   sandbox::connection_fn connection_fn_;
-  std::unique_ptr<cgroup> group_;
-  micros group_cpu_charged_{0};
-  std::uint64_t memory_at_rest_ = 0;  ///< when the last snippet that was counted had ended
+  sandbox_group group_;
 
   std::optional<verdict> verdict_;
   std::optional<verdict> going_back_;  ///< asked init to restore the checkpoint, for this reason
   unsigned lives_ = 0;
-  std::uint64_t oom_kills_ = 0;  ///< seen by earlier lives
   std::optional<std::int32_t> worker_status_;
   int init_status_ = 0;
   bool reaped_ = false;

@@ -108,7 +108,10 @@ void open_module() {
   variables.push_back(nullptr);
   ::execve(s.root.python.c_str(), const_cast<char**>(argv.data()),
            const_cast<char**>(variables.data()));
-  throw setup_error{"start " + s.root.python, errno};
+  auto number = errno;
+  throw setup_error{"start " + s.root.python
+                      + " (the root has no such Python: set the profile's python, or its root)",
+                    number};
 }
 
 int run(const std::vector<std::string_view>& arguments) {

@@ -34,17 +34,34 @@ bool owns_all_ids() {
   return map >> inside >> outside >> count && inside == 0 && count >= 0xffffffff;
 }
 
+/// What failed, and the mend.
+std::string refusal(int number) {
+  if (number == ENOSPC || number == EUSERS)
+    return "make a user namespace (there are none, or no more: raise the sysctl "
+           "user.max_user_namespaces)";
+  if (number == EPERM)
+    return "make a user namespace (a chroot, a container's seccomp or a security module forbids "
+           "it: allow it there)";
+  return "make a sandbox's namespaces";
+}
+
 /// Not as id 0 there: to map a parent's 0 into a sandbox would need CAP_SETFCAP.
 void enter_user_namespace() {
   auto uid = ::geteuid();
   auto gid = ::getegid();
-  must(::unshare(CLONE_NEWUSER | zygote_flags) == 0, "unshare(user namespace)");
+  if (::unshare(CLONE_NEWUSER | zygote_flags) != 0)
+    give_up_namespaces();
   must(write_file("/proc/self/setgroups", "deny"), "write setgroups");
   must(write_file("/proc/self/uid_map", one_id(worker_id, uid)), "write uid_map");
   must(write_file("/proc/self/gid_map", one_id(worker_id, gid)), "write gid_map");
 }
 
 }  // namespace
+
+void give_up_namespaces() {
+  auto number = errno;
+  throw setup_error{refusal(number), number};
+}
 
 privilege enter_zygote_namespaces() {
   auto mode = privilege::rootless;

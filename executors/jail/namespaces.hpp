@@ -28,6 +28,9 @@ privilege enter_zygote_namespaces();
 /// with errno on failure.
 pid_t clone_sandbox(int& pidfd, birth_record& birth, int group, bool network);
 
+/// Throws setup_error for the errno of a clone or unshare that has failed, with the mend.
+[[noreturn]] void give_up_namespaces();
+
 /// Gives the new process its user ids. Throws setup_error.
 void write_id_maps(pid_t pid, privilege mode, const spawn_request& request);
 

@@ -55,10 +55,15 @@ void import_module(std::string name) {
   if (optional)
     name.pop_back();
   object module{PyImport_ImportModule(name.c_str())};
-  if (optional && PyErr_ExceptionMatches(PyExc_ModuleNotFoundError) != 0)
-    PyErr_Clear();
-  else
-    must_python(static_cast<bool>(module), "import " + name);
+  if (module)
+    return;
+  if (PyErr_ExceptionMatches(PyExc_ModuleNotFoundError) == 0)
+    must_python(false, "import " + name);
+  auto why = take_python_error();
+  if (!optional)
+    throw setup_error{"import " + name + ": " + why
+                        + " (install it for this Python, or take it out of preload)",
+                      0};
 }
 
 void load_worker_modules() {

@@ -23,7 +23,7 @@ private:
   int number_;
 };
 
-/// Throws setup_error when `ok` is false. `what` names the step, in fewer than 48 bytes.
+/// Throws setup_error when `ok` is false. `what` names the step, in fewer than stage_bytes.
 inline void must(bool ok, const char* what) {
   if (!ok)
     throw setup_error{what, errno};

@@ -52,12 +52,15 @@ struct spawn_request {
   std::uint64_t tmp_bytes = 0;
 };
 
+/// Room for the name of a step of the set-up, and for what can be done about it.
+inline constexpr std::size_t stage_bytes = 160;
+
 /// The zygote's answer, with a pidfd when there is a process. With an error it is ending, unreaped.
 struct spawn_reply {
   std::uint32_t id = 0;
   std::int32_t pid = 0;
-  std::int32_t error = 0;  ///< errno
-  char stage[48] = {};     ///< what failed
+  std::int32_t error = 0;        ///< errno
+  char stage[stage_bytes] = {};  ///< what failed
 };
 
 /// The runtime to init: raise SIGINT in the worker. Init answers with note_kind::interrupted.
@@ -91,7 +94,7 @@ inline constexpr std::int32_t lacking_landlock = 4;
 struct init_note {
   note_kind kind{};
   std::int32_t value = 0;
-  char stage[48] = {};
+  char stage[stage_bytes] = {};
 };
 
 }  // namespace troupe::jail

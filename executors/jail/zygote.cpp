@@ -98,7 +98,8 @@ void spawn(sandbox_parts parts, birth_record& birth, spawn_reply& reply, unique_
   birth.pid = 0;
   birth.request = parts.request.id;
   auto pid = clone_sandbox(raw_pidfd, birth, parts.group.get(), parts.request.network != 0);
-  must(pid >= 0, "clone3 with new namespaces (inside a chroot the kernel makes none)");
+  if (pid < 0)
+    give_up_namespaces();
   if (pid == 0) {
     go.reset();
     ::close(zygote_fd);

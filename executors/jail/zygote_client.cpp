@@ -22,6 +22,10 @@ namespace {
 constexpr unsigned max_deaths = 8;
 constexpr std::size_t max_complaint = 4u << 10;
 
+/// A sandbox takes it milliseconds; large modules many seconds, on a busy machine.
+constexpr millis silence_limit{3'000};
+constexpr millis start_limit{60'000};
+
 /// posix_spawn's two option objects, filled for a child that has nothing of ours but four
 /// descriptors: default signals, none blocked, everything else closed.
 class spawn_options {
@@ -111,6 +115,11 @@ std::string_view line_value(std::string_view text, std::string_view key) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string how_it_ended(int status) {
+  return WIFEXITED(status) ? "ended with status " + std::to_string(WEXITSTATUS(status))
+                           : "was killed by signal " + std::to_string(WTERMSIG(status));
+}
+
 }  // namespace
 
 struct zygote_client::process {
@@ -124,6 +133,7 @@ struct zygote_client::process {
   birth_page birth;
   std::string said;
   bool ready = false;
+  time_point heard = steady_clock::now();  ///< when it last sent a message, or was started
 
   /// Takes what is on its stderr; false when there was nothing.
   bool hear() {
@@ -147,7 +157,10 @@ zygote_client::~zygote_client() = default;
 
 void zygote_client::spawn(spawn_request message, channels_fn make, spawn_fn done) {
   message.id = ++last_id_;
+  if (requests_.empty())
+    asked_ = steady_clock::now();
   requests_.push_back({message, std::move(make), std::move(done)});
+  watch_silence();
   if (closing_) {
     fail_all({errc::unavailable, "the jail is closing"});
     return;
@@ -240,6 +253,7 @@ bool zygote_client::take_message() {
   auto size = ::recvmsg(process_->socket.fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size <= 0)
     return false;  // when it has died, watch_exit tells
+  process_->heard = steady_clock::now();
   unique_fd pidfd;
   if (auto* header = CMSG_FIRSTHDR(&message);
       header != nullptr && header->cmsg_len == CMSG_LEN(sizeof(int))) {
@@ -292,16 +306,20 @@ void zygote_client::on_reply(const spawn_reply& reply, unique_fd pidfd) {
 void zygote_client::send_open_requests() {
   if (!process_ || !process_->ready)
     return;
-  for (auto& r : requests_) {
-    if (r.sent)
-      continue;
-    auto sent = send_one(r);
-    if (!sent) {
-      fail_one(r.message.id, sent.error());
+  auto unsent = [](const request& r) { return !r.sent; };
+  for (;;) {
+    auto next = std::ranges::find_if(requests_, unsent);
+    if (next == requests_.end())
       return;
+    auto sent = send_one(*next);
+    if (!sent) {
+      fail_one(next->message.id, sent.error());  // whoever hears of it may have asked for another
+      if (!process_ || !process_->ready)
+        return;
+      continue;
     }
-    r.sent = *sent;
-    if (!r.sent)
+    next->sent = *sent;
+    if (!next->sent)
       return;  // its queue is full: the next reply makes room
   }
 }
@@ -375,13 +393,15 @@ void zygote_client::on_exit() {
   }
   while (p->hear()) {
   }
-  auto why = "the zygote ended with status " + std::to_string(status) + " "
-             + std::string{trim(to_utf8(p->said))};
-  log::warn("jail: " + why);
-  if (!p->ready && WIFEXITED(status)) {
+  auto why = "the zygote " + how_it_ended(status);
+  auto words = to_utf8(p->said);
+  if (auto line = trim(words); !line.empty())
+    why += ": " + std::string{line};
+  if (!p->ready && WIFEXITED(status)) {  // what it said of its failure has been passed on
     fail_all({errc::unavailable, why});
     return;
   }
+  log::warn("jail: " + why);
   auto under_way = p->birth.read().request;  // 0: it died before the first
   auto open = std::exchange(requests_, {});
   for (auto& r : open) {
@@ -405,9 +425,25 @@ void zygote_client::fail_all(const error& why) {
     r.done(fail(why));
 }
 
-void zygote_client::restart() {
-  if (process_)
-    ::kill(process_->pid, SIGKILL);  // our unreaped child: the number cannot be another's
+void zygote_client::watch_silence() {
+  if (std::exchange(watching_, true))
+    return;
+  io_.in(silence_limit / 4, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self)
+      return;
+    self->watching_ = false;
+    if (!self->process_ || self->requests_.empty())
+      return;
+    auto silent = steady_clock::now() - std::max(self->process_->heard, self->asked_);
+    if (silent >= (self->process_->ready ? silence_limit : start_limit))
+      self->kill_process();
+    self->watch_silence();
+  });
+}
+
+void zygote_client::kill_process() {
+  ::kill(process_->pid, SIGKILL);  // our unreaped child: the number cannot be another's
 }
 
 void zygote_client::close(std::function<void()> done) {
@@ -417,7 +453,7 @@ void zygote_client::close(std::function<void()> done) {
     return;
   }
   closed_ = std::move(done);
-  restart();
+  kill_process();
 }
 
 }  // namespace troupe::jail

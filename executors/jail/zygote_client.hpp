@@ -52,13 +52,11 @@ public:
 
   /// Asks for one sandbox. Starts the zygote when there is none. `make` is called for each attempt:
   /// a sandbox that a dying zygote left half made keeps the channels it was born with. `done` is
-  /// called once, later.
-  /// Errors  unavailable: the zygote does not start, has died eight times over this request, or the
-  /// kernel refused; the detail says which.
+  /// called once, later. A zygote that says nothing while it should is killed, and the next one
+  /// gets its requests; one that answers others is only busy. Errors  unavailable: the zygote does
+  /// not start, has died eight times over this request, or the kernel refused; the detail says
+  /// which.
   void spawn(spawn_request request, channels_fn make, spawn_fn done);
-
-  /// Kills a zygote that does not answer; open requests go to the next one.
-  void restart();
 
   /// Ends the zygote, fails open requests, calls `done` when it has been reaped.
   void close(std::function<void()> done);
@@ -86,6 +84,8 @@ private:
   void on_exit();
   void end_orphan(const process& p);
   void fail_one(std::uint32_t id, error why);
+  void kill_process();
+  void watch_silence();
   void fail_all(const error& why);
 
   reactor& io_;
@@ -96,6 +96,8 @@ private:
   std::uint32_t last_id_ = 0;
   unsigned started_ = 0;
   std::shared_ptr<process> process_;
+  time_point asked_{};  ///< when the first of the requests came
+  bool watching_ = false;
   bool closing_ = false;
   std::function<void()> closed_;
 };

@@ -10,9 +10,6 @@ namespace {
 
 constexpr millis refill_pause{2};
 
-/// Below this the machine's memory is for those that are in use.
-constexpr std::uint64_t memory_to_spare = 512u << 20;
-
 std::vector<std::string> launcher_arguments(const sandbox_profile& p) {
   std::vector<std::string> out;
   auto add = [&](const char* key, const std::string& value) {
@@ -135,7 +132,7 @@ void zygote_pool::refill_soon(const sandbox_spec& spec) {
 void zygote_pool::refill() {
   refilling_ = false;
   std::erase_if(ready_, [](const auto& s) { return s->gone(); });
-  if (drained_ || ready_.size() >= profile_.ready || available_memory() < memory_to_spare)
+  if (drained_ || ready_.size() >= profile_.ready || core_->memory() < spare_memory_bytes)
     return;
   auto s = std::make_shared<jail_session>(shared_from_this(), wanted_);
   ready_.push_back(s);

@@ -6,6 +6,7 @@
 // It is the reaper of its descendants: whatever they do, an orphan among them becomes its child.
 
 #include "executors/jail/limits.hpp"
+#include "executors/jail/striker.hpp"
 #include "executors/jail/sys.hpp"
 #include "executors/process/keeper_wire.hpp"
 #include "executors/process/sweep.hpp"
@@ -102,12 +103,12 @@ bool worker_ended(int child_signals, pid_t worker, int& status) {
 }
 
 /// False when the runtime has gone or has closed the sandbox.
-bool obey(pid_t worker) {
+bool obey(pid_t worker, jail::striker& striker) {
   char order = 0;
   if (::recv(control_fd, &order, 1, 0) != 1)
     return false;
   if (order == interrupt_order) {
-    ::kill(worker, SIGINT);
+    striker.strike(worker);
     send_note(note_kind::interrupted, 0);
   }
   return true;
@@ -115,15 +116,19 @@ bool obey(pid_t worker) {
 
 void supervise(int child_signals, pid_t worker) {
   pollfd waits[] = {{control_fd, POLLIN, 0}, {child_signals, POLLIN, 0}};
+  jail::striker striker;
   for (;;) {
-    if (::poll(waits, 2, -1) < 0 && errno != EINTR)
+    auto ready = ::poll(waits, 2, striker.pause_ms());
+    if (ready < 0 && errno != EINTR)
       return;
+    if (ready == 0)
+      striker.remind(worker);
     int status = 0;
     if (waits[1].revents != 0 && worker_ended(child_signals, worker, status)) {
       send_note(note_kind::exited, status);
       return;
     }
-    if (waits[0].revents != 0 && !obey(worker))
+    if (waits[0].revents != 0 && !obey(worker, striker))
       return;
   }
 }

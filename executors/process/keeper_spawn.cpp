@@ -80,7 +80,7 @@ std::vector<std::string> environment_in(const std::string& directory) {
 }  // namespace
 
 result<kept> spawn_keeper(const keeper_program& program, const std::vector<std::string>& argv,
-                          const keeper_channels& channels, int source) {
+                          const sandbox_ends& channels, int source) {
   const std::array fds{above_wired(channels.output.get()), above_wired(channels.data.get()),
                        above_wired(source), above_wired(channels.control.get())};
   for (const auto& fd : fds)

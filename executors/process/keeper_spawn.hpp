@@ -1,7 +1,7 @@
 #pragma once
 // Starting a keeper, with nothing of ours but the descriptors it needs.
 
-#include "executors/unique_fd.hpp"
+#include "executors/control_channel.hpp"
 #include "runtime/core/error.hpp"
 
 #include <string>
@@ -17,24 +17,18 @@ struct kept {
   unique_fd pidfd;
 };
 
-/// A keeper's descriptors; 0 is /dev/null, `output` becomes 1 and 2.
-struct keeper_channels {
-  unique_fd data;
-  unique_fd control;
-  unique_fd output;
-};
-
 struct keeper_program {
   std::string path;       ///< of troupe-keeper
   std::string directory;  ///< the sandbox's own
 };
 
-/// A keeper for the worker `argv`, in a session of its own, with a fixed environment. Waits until
-/// the kernel has replaced the program, as posix_spawn does: less than a millisecond.
+/// A keeper for the worker `argv`, in a session of its own, with a fixed environment. Its 0 is
+/// /dev/null, the channels' output its 1 and 2. Waits until the kernel has replaced the program, as
+/// posix_spawn does: less than a millisecond.
 /// Errors  unavailable: what cannot be started, and the system's words.
 [[nodiscard]] result<kept> spawn_keeper(const keeper_program& program,
                                         const std::vector<std::string>& argv,
-                                        const keeper_channels& channels, int source);
+                                        const sandbox_ends& channels, int source);
 
 /// A keeper that sweeps up after one that was killed. `session` is its worker's pid, or 0.
 [[nodiscard]] result<kept> spawn_sweeper(const keeper_program& program, pid_t session);

@@ -114,7 +114,8 @@ result<void> process_session::start_keeper() {
 result<void> process_session::make_directory() {
   auto name = (core_->directory / "troupe-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)
-    return fail(system_error("make a directory in " + core_->directory.string()));
+    return fail(system_error("make a directory in " + core_->directory.string()
+                             + " (set TMPDIR to one that can be written)"));
   keeper_ = {core_->keeper_path, name};
   for (const auto* inner : {"/work", "/tmp"}) {
     if (::mkdir((name + inner).c_str(), 0700) == 0)
@@ -132,26 +133,20 @@ void process_session::remove_empty_directory() {
   keeper_.directory.clear();
 }
 
-result<keeper_channels> process_session::make_channels() {
-  int data[2], control[2], output[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, data) != 0)
-    return fail(system_error("socketpair for a sandbox"));
-  unique_fd our_data{data[0]}, their_data{data[1]};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0)
-    return fail(system_error("socketpair for a sandbox"));
-  unique_fd our_control{control[0]}, their_control{control[1]};
-  if (::pipe2(output, O_CLOEXEC) != 0)
-    return fail(system_error("pipe for a sandbox"));
-  unique_fd our_output{output[0]}, their_output{output[1]};
+result<sandbox_ends> process_session::make_channels() {
+  auto made = make_sandbox_channels();
+  if (!made)
+    return fail(made.error());
+  auto& [ours, theirs] = *made;
   jail::spawn_request limits;
   limits.open_files = limits_.open_files;
   limits.memory_bytes = limits_.memory_bytes;
   limits.file_bytes = limits_.file_bytes;
-  if (::send(our_control.get(), &limits, sizeof limits, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+  if (::send(ours.control.get(), &limits, sizeof limits, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
     return fail(system_error("tell a sandbox its limits"));
-  control_.assign(std::move(our_control));
-  link_->attach(std::move(our_data), std::move(our_output));
-  return keeper_channels{std::move(their_data), std::move(their_control), std::move(their_output)};
+  control_.assign(std::move(ours.control));
+  link_->attach(std::move(ours.data), std::move(ours.output));
+  return std::move(theirs);
 }
 
 /// False when it cannot be watched, and has been ended.
@@ -208,17 +203,8 @@ void process_session::on_control() {
 
 void process_session::read_notes() {
   keeper_note note;
-  for (;;) {
-    auto size = ::recv(control_.fd(), &note, sizeof note, MSG_DONTWAIT);
-    if (size == sizeof note) {
-      on_note(note);
-      continue;
-    }
-    // The keeper has gone, or is going. Its exit tells the rest.
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
-      control_.close();
-    return;
-  }
+  for (unique_fd none; control_.take(note, none);)
+    on_note(note);
 }
 
 void process_session::on_note(const keeper_note& note) {
@@ -262,7 +248,7 @@ void process_session::interrupt(std::string why) {
 }
 
 bool process_session::send_interrupt() {
-  return ::send(control_.fd(), &interrupt_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  return control_.send(interrupt_order);
 }
 
 // --- the end

@@ -1,7 +1,7 @@
 #pragma once
 // One sandbox of the process executor, from the request to the verified end.
 
-#include "executors/channel.hpp"
+#include "executors/control_channel.hpp"
 #include "executors/process/keeper_spawn.hpp"
 #include "executors/process/keeper_wire.hpp"
 #include "executors/process/process_core.hpp"
@@ -53,7 +53,7 @@ private:
   [[nodiscard]] result<void> start_keeper();
   [[nodiscard]] result<void> make_directory();
   void remove_empty_directory();
-  [[nodiscard]] result<keeper_channels> make_channels();
+  [[nodiscard]] result<sandbox_ends> make_channels();
   [[nodiscard]] bool watch(kept k);
   void finish_open(result<void> outcome);
 
@@ -88,7 +88,7 @@ private:
   bool sweeping_ = false;
   bool dead_ = false;
   std::shared_ptr<worker_link> link_;
-  channel control_;
+  control_channel control_;
   channel exit_;  ///< pidfd of the keeper, or of the sweeper after it
 
   std::optional<verdict> verdict_;

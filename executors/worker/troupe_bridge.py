@@ -44,6 +44,7 @@ class Interrupts:
         # Before each snippet, as one before it may have set its own. The C function: signal.signal
         # makes enums of its result, which takes longer than a small snippet.
         _signal.signal(signal.SIGINT, self._on_signal)
+        _signal.signal(signal.SIGURG, _look_up)
 
     def _on_signal(self, _signum, _frame):
         if not self.armed:
@@ -84,6 +85,10 @@ class Interrupts:
             self.waiting = False
             self.pending = True
             return False
+
+
+def _look_up(_signum, _frame):
+    """Ends a call that waits, before which an interrupt came too late to be seen."""
 
 
 def _is_main():

@@ -12,7 +12,8 @@ WORK = "/work"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _KINDS = {errno.ENOENT: "not_found",
-          **dict.fromkeys((errno.ENOSPC, errno.EFBIG, errno.EDQUOT), "over_budget"),
+          **dict.fromkeys((errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EMFILE,
+                            errno.ENOMEM), "over_budget"),
           **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EACCES,
                            errno.EPERM, errno.EROFS), "denied")}
 
@@ -50,8 +51,9 @@ def _enter(directory, name, path, make):
 
 def open_directory(path, make=False):
     """A descriptor of the directory at `path`, "" for the work directory."""
-    directory = os.open(WORK, _DIRECTORY)
+    directory = -1
     try:
+        directory = os.open(WORK, _DIRECTORY)
         seen = []
         for name in path.split("/") if path else ():
             seen.append(name)
@@ -60,9 +62,10 @@ def open_directory(path, make=False):
             directory = inner
         return directory
     except BaseException as e:
-        os.close(directory)
+        if directory >= 0:
+            os.close(directory)
         if isinstance(e, OSError):
-            raise refusal(e, path) from None
+            raise refusal(e, path or WORK) from None
         raise
 
 

@@ -48,8 +48,12 @@ def _check_memory():
         for line in maps:
             parts = line.split(maxsplit=5)
             path = parts[5].strip() if len(parts) > 5 else ""
-            if parts[1].endswith("s") and ("w" in parts[1] or not os.path.exists(path)):
+            if not parts[1].endswith("s"):
+                continue
+            if "w" in parts[1] or path.endswith(" (deleted)"):
                 raise Refused("denied", f"memory is shared with other processes: {path}")
+            if not os.path.exists(path):  # the mounts of a zygote that has died went with it
+                raise Refused("unavailable", f"a file that it has mapped is gone: {path}")
 
 
 class _Descriptor:

@@ -147,13 +147,17 @@ class Worker:
     def _save(self):
         """(pid, "") in the worker, (0, "") in the checkpoint once it is needed, or (None, why)."""
         bridge = self.bridge
-        if len(os.listdir("/proc/self/task")) > 1:
-            return None, "other threads are running, which a copy would lose"
-        bridge.saving = True
         try:
+            if len(os.listdir("/proc/self/task")) > 1:
+                return None, "other threads are running, which a copy would lose"
+            bridge.saving = True
             saved = _troupe.save(troupe_bridge.FD)
+        except FileNotFoundError:  # the host masks parts of its own /proc
+            return None, "there is no /proc in the sandbox, where threads can be counted"
         except OSError as e:
             return None, e.strerror
+        except MemoryError:
+            return None, "Cannot allocate memory"
         finally:
             bridge.saving = False
         if saved == 0:

@@ -78,10 +78,11 @@ std::size_t socket_limit(std::size_t wanted) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 2));
 }
 
-std::size_t sandbox_limit(std::size_t wanted) {
+std::size_t sandbox_limit(std::size_t wanted, bool network) {
+  const std::size_t each = 10 + (network ? 2 * max_sandbox_connections : 0);
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
-  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 10));
+  return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / each));
 }
 
 struct named_file {
@@ -122,7 +123,8 @@ std::string demand_of(const sandbox_profile& p) {
 
 }  // namespace
 
-runtime_options runtime_options_from(const settings& s, const env_lookup& env, bool live_output) {
+runtime_options runtime_options_from(const settings& s, const sandbox_profile& profile,
+                                     const env_lookup& env, bool live_output) {
   runtime_options o;
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
@@ -133,7 +135,8 @@ runtime_options runtime_options_from(const settings& s, const env_lookup& env, b
   o.http.proxies = proxies_from(env, s.model.proxy);
   o.http.ca_file = ca_file_from(s, env).path;
   o.pool.max_sandboxes =
-    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
+    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency,
+                  profile.network.has_value());
   o.pool.live_output = live_output;
   return o;
 }

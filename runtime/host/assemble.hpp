@@ -11,9 +11,11 @@
 
 namespace troupe {
 
-/// Sizes and limits of a runtime, from the options; its proxies and CA file from the variables too.
-[[nodiscard]] runtime_options runtime_options_from(const settings& s, const env_lookup& env,
-                                                   bool live_output);
+/// Sizes and limits of a runtime whose sandboxes are of `profile`, from the options; its proxies and
+/// CA file from the variables too.
+[[nodiscard]] runtime_options runtime_options_from(const settings& s,
+                                                   const sandbox_profile& profile,
+                                                   const env_lookup& env, bool live_output);
 
 /// How to make the model's endpoint; reads the key's variable and the mock's script now, so that a
 /// missing one is found before anything starts.

@@ -235,8 +235,9 @@ result<void> evaluation::impl::begin() {
   }
 
   auto started =
-    runtime::start(runtime_options_from(o, request.env, static_cast<bool>(request.events)), *model,
-                   *boxes, std::move(store), [this](const error& e) {
+    runtime::start(runtime_options_from(o, profile->profile, request.env,
+                                        static_cast<bool>(request.events)),
+                   *model, *boxes, std::move(store), [this](const error& e) {
                      tell("failed", "the runtime gave up: " + e.detail, {});
                    });
   if (!started)

@@ -111,6 +111,102 @@ TEST_CASE("a full queue is an error, not a wait without end", "[executor_pool]")
   CHECK(!b->has_value());
   REQUIRE(c->has_value());
   CHECK((*c)->error().code == errc::over_budget);
+  CHECK((*c)->error().detail.starts_with("1 sandboxes are in use and 1 runs wait for one"));
+  CHECK((*c)->error().detail.find("--max-sandboxes") != std::string::npos);
+}
+
+TEST_CASE("a run that has left the queue makes room for another", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1, .max_queue = 1}};
+  auto first = fx.owner(), second = fx.owner(), third = fx.owner();
+  auto a = fx.open(first), b = fx.open(second);
+  caf::anon_send_exit(second, caf::exit_reason::kill);
+  fx.deliver();
+  auto c = fx.open(third);
+  CHECK(!c->has_value());
+  static_cast<void>(fx.ask<sandbox_closed>((**a)->sandbox, sandbox_close{}));
+  fx.deliver();
+  REQUIRE(c->has_value());
+  CHECK((*c)->has_value());
+}
+
+TEST_CASE("runs get their sandboxes in the order in which they asked", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who), c = fx.open(who), d = fx.open(who);
+  for (auto* next : {&a, &b, &c}) {
+    REQUIRE((*next)->has_value());
+    static_cast<void>(fx.ask<sandbox_closed>((**(*next))->sandbox, sandbox_close{}));
+    fx.deliver();
+  }
+  REQUIRE(d->has_value());
+  CHECK((*d)->has_value());
+  CHECK(fx.backend->log->peak == 1);
+}
+
+TEST_CASE("with little memory left an open waits until a sandbox has gone", "[executor_pool]") {
+  auto memory = std::make_shared<std::uint64_t>(600u << 20);
+  pool_fixture fx{{.max_sandboxes = 9, .memory = [memory] { return *memory; }}};
+  auto who = fx.owner();
+  auto a = fx.open(who);
+  *memory = 100u << 20;
+  auto b = fx.open(who), c = fx.open(who);
+  REQUIRE((*a)->has_value());
+  CHECK(!b->has_value());
+  // The last that goes makes room for one, however little memory there is.
+  static_cast<void>(fx.ask<sandbox_closed>((**a)->sandbox, sandbox_close{}));
+  fx.deliver();
+  REQUIRE(b->has_value());
+  CHECK((*b)->has_value());
+  CHECK(!c->has_value());
+  *memory = 600u << 20;
+  auto d = fx.open(who);
+  REQUIRE(c->has_value());
+  CHECK((*c)->has_value());
+  REQUIRE(d->has_value());
+  CHECK((*d)->has_value());
+  CHECK(fx.backend->log->live == 3);
+}
+
+TEST_CASE("a machine that does not tell its memory is no reason to wait", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 2, .memory = [] { return std::uint64_t{0}; }}};
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who);
+  CHECK(a->has_value());
+  CHECK(b->has_value());
+}
+
+TEST_CASE("an open that took too long is told as such, and its place is free", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 1}};
+  fx.backend->hold = true;
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who);
+  fx.backend->refuse({errc::timeout, "the sandbox was not ready after 10.0 s"});
+  fx.deliver();
+  REQUIRE(a->has_value());
+  REQUIRE(!(*a)->has_value());
+  CHECK((*a)->error().code == errc::timeout);
+  CHECK(fx.stats->open_failures == 1);
+  fx.backend->release();
+  fx.deliver();
+  REQUIRE(b->has_value());
+  CHECK((*b)->has_value());
+}
+
+TEST_CASE("a sandbox that was not verified gone costs its place, but never the last one",
+          "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 2}};
+  auto who = fx.owner();
+  auto a = fx.open(who), b = fx.open(who), c = fx.open(who), d = fx.open(who);
+  fx.backend->boxes[0]->leaves = fx.backend->boxes[1]->leaves = "process 7 still takes signals";
+  static_cast<void>(fx.ask<sandbox_closed>((**a)->sandbox, sandbox_close{}));
+  fx.deliver();
+  CHECK(!c->has_value());
+  static_cast<void>(fx.ask<sandbox_closed>((**b)->sandbox, sandbox_close{}));
+  fx.deliver();
+  REQUIRE(c->has_value());
+  CHECK((*c)->has_value());
+  CHECK(!d->has_value());
+  CHECK(fx.stats->closed_unclean == 2);
 }
 
 TEST_CASE("a dead snippet's sandbox closes by itself", "[executor_pool]") {

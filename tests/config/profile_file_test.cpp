@@ -118,6 +118,11 @@ TEST_CASE("what a profile may not say is refused with its line and the mend", "[
   CHECK(refusal("python: python3").find("absolute") != std::string::npos);
   CHECK(refusal("mounts: [data]").find("'data'") != std::string::npos);
   CHECK(refusal("mounts: ['/usr:/../etc']").find("FROM:TO") != std::string::npos);
+  for (auto* own : {"/proc", "/dev/null", "/work", "/tmp/x", "/old/", "/./proc", "//work", "/."}) {
+    INFO(own);
+    CHECK(refusal("mounts: ['/usr:" + std::string{own} + "']").find("mount /usr elsewhere")
+          != std::string::npos);
+  }
   CHECK(refusal("mounts: [/no/such/directory]").find("is not there") != std::string::npos);
   CHECK(refusal("network: ['http://pypi.org']").find("network:") != std::string::npos);
   CHECK(refusal("- a").find("expected") != std::string::npos);

@@ -1,8 +1,11 @@
 """Bad input gets one clear line, and loses nothing."""
 import json
 import os
-import subprocess
+import pathlib
+import shutil
 import sqlite3
+import subprocess
+import tempfile
 import unittest
 
 from support import PATIENCE, TROUPE, TroupeTest, clean_environment, results
@@ -183,6 +186,170 @@ class FullDisk(TroupeTest):
         again = self.troupe("eval", data, "--model", f"mock/{script}", "--out", "out.db", "--quiet")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(len(results(self.folder / "out.db")), 400)
+
+
+# Runs a program as root of a user namespace that has all ids. What argv[1] says is written to that
+# namespace's own max_user_namespaces.
+IN_USER_NAMESPACE = """
+import ctypes, os, sys
+ready, go = os.pipe(), os.pipe()
+pid = os.fork()
+if pid == 0:
+    if ctypes.CDLL(None).unshare(0x10000000) != 0: os._exit(99)
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    open("/proc/sys/user/max_user_namespaces", "w").write(sys.argv[1])
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.read(ready[0], 1)
+for which in "uid_map", "gid_map":
+    open(f"/proc/{pid}/{which}", "w").write("0 0 4294967295")
+os.write(go[1], b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+class Profiles(TroupeTest):
+    """A profile that cannot be had is refused with the mend, before any sandbox starts."""
+
+    def run_with(self, profile):
+        path = self.write("p.yaml", profile)
+        return self.troupe("run", "?", "--model", f"mock/{self.script()}", "--profile", path)
+
+    def test_an_unknown_key(self):
+        self.assert_one_clear_line(self.run_with("memry: 1GiB\n"), "p.yaml", "line 1", "'memory'")
+
+    def test_impossible_limits(self):
+        for limit in ("memory: 1KiB", "memory: 99999GiB", "processes: 0", "cpus: -1",
+                      "open_files: 1", "work_size: many"):
+            name, value = limit.split(": ")
+            self.assert_one_clear_line(self.run_with(f"description: x\n{limit}\n"), "line 2", value)
+
+    def test_a_missing_module(self):
+        done = self.run_with("preload: [no_such_module]\n")
+        self.assert_one_clear_line(done, "no_such_module", "install it", "preload", code=1)
+
+    def test_a_root_without_python(self):
+        (self.folder / "root").mkdir()
+        done = self.run_with(f"root: {self.folder}/root\npython: /usr/bin/python3\n")
+        self.assert_one_clear_line(done, "start /usr/bin/python3", "the profile's python", code=1)
+
+    def test_a_root_that_is_not_there(self):
+        self.assert_one_clear_line(self.run_with("root: /no/such\n"), "line 1", "/no/such")
+
+    def test_a_mount_that_is_not_there(self):
+        self.assert_one_clear_line(self.run_with("mounts: ['/no/such:/data']\n"), "/no/such")
+
+    def test_a_mount_over_what_is_the_sandboxs_own(self):
+        self.assert_one_clear_line(self.run_with("mounts: ['/usr:/proc']\n"), "/proc", "elsewhere")
+
+    def test_yaml_that_is_none(self):
+        self.assert_one_clear_line(self.run_with("memory: [1\n"), "p.yaml")
+
+
+@unittest.skipIf(os.geteuid() != 0, "a poorer machine is made with root's namespaces")
+class PoorMachine(TroupeTest):
+    """What the machine does not give is an error with the mend, or a weaker level that is told."""
+
+    def on(self, poverty, *words):
+        """The program in a mount namespace of its own, in which `poverty` was run by a shell."""
+        command = [TROUPE, *map(str, words)]
+        return subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-ec",
+                               poverty + '\nexec "$0" "$@"', *command],
+                              capture_output=True, text=True, env=clean_environment(),
+                              timeout=120 * PATIENCE, check=False, cwd=self.folder,
+                              stdin=subprocess.DEVNULL)
+
+    def in_user_namespace(self, limit, *words):
+        return subprocess.run(["python3", "-c", IN_USER_NAMESPACE, str(limit), TROUPE,
+                               *map(str, words)],
+                              capture_output=True, text=True, env=clean_environment(),
+                              timeout=120 * PATIENCE, check=False, cwd=self.folder,
+                              stdin=subprocess.DEVNULL)
+
+    def runs(self):
+        return "run", "?", "--model", f"mock/{self.script()}"
+
+    def runs_without_tmp(self):
+        """The same, with its script where no test covers it."""
+        elsewhere = pathlib.Path(tempfile.mkdtemp(prefix="troupe-e2e-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, elsewhere, ignore_errors=True)
+        return "run", "?", "--model", f"mock/{shutil.copy(self.script(), elsewhere)}"
+
+    def assert_works(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("success", done.stderr + done.stdout)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def test_no_user_namespaces(self):
+        done = self.in_user_namespace(0, *self.runs())
+        self.assert_one_clear_line(done, "user.max_user_namespaces", "No space left", code=1)
+        self.assertNotIn("warning", done.stderr)
+
+    def test_no_user_namespaces_for_a_plain_user(self):
+        done = subprocess.run(["unshare", "-Ur", "sh", "-ec",
+                               'echo 0 > /proc/sys/user/max_user_namespaces\nexec "$0" "$@"',
+                               TROUPE, *self.runs()],
+                              capture_output=True, text=True, env=clean_environment(),
+                              timeout=120 * PATIENCE, check=False, cwd=self.folder,
+                              stdin=subprocess.DEVNULL)
+        self.assert_one_clear_line(done, "user.max_user_namespaces", "No space left", code=1)
+
+    def test_a_user_namespace_with_all_ids_is_as_good(self):
+        self.assert_works(self.in_user_namespace(1000, *self.runs()))
+
+    def test_no_control_groups(self):
+        gone = "umount -l /sys/fs/cgroup/* 2>/dev/null || true\numount -l /sys/fs/cgroup || true"
+        self.assert_works(self.on(gone, *self.runs()))
+        told = self.on(gone, "doctor").stdout
+        self.assertIn("cgroup limits: memory, processes and CPU are bounded by rlimits", told)
+        self.write("p.yaml", "require: [cgroups]\n")
+        refused = self.on(gone, *self.runs(), "--profile", self.folder / "p.yaml")
+        self.assert_one_clear_line(refused, "requires cgroups", "no hierarchy", code=1)
+
+    def test_control_groups_that_cannot_be_written(self):
+        read_only = ("for m in $(awk '$5 ~ \"^/sys/fs/cgroup\" {print $5}' /proc/self/mountinfo)\n"
+                     "do mount -o remount,bind,ro $m\ndone")
+        self.assert_works(self.on(read_only, *self.runs()))
+        self.assertIn("Read-only file system", self.on(read_only, "doctor").stdout)
+
+    def test_a_masked_proc(self):
+        """As containers have it: no fresh /proc may be mounted, and none is better than theirs."""
+        masked = "mount --bind /dev/null /proc/cmdline\nmount -t tmpfs -o ro none /proc/fs"
+        self.assert_works(self.on(masked, *self.runs()))
+        told = self.on(masked, "doctor")
+        self.assertEqual(told.returncode, 0, told.stdout)
+        self.assertIn("/proc inside: this host masks parts of its own", told.stdout)
+
+    def test_a_full_tmp(self):
+        full = ("mount -t tmpfs -o size=64k none /tmp\n"
+                "dd if=/dev/zero of=/tmp/fill bs=1k 2>/dev/null || true\ncd /")
+        self.assert_works(self.on(full, *self.runs_without_tmp()))
+        self.assertIn("full", self.on(full, "doctor").stdout)
+
+    def test_a_read_only_tmp(self):
+        read_only = "mount -t tmpfs -o ro none /tmp\ncd /"
+        words = self.runs_without_tmp()
+        self.assert_works(self.on(read_only, *words))
+        self.assert_one_clear_line(self.on(read_only, *words, "--executor", "process"), "/tmp",
+                                   "Read-only file system", "TMPDIR", code=1)
+        told = self.on(read_only, "doctor")
+        self.assertIn("Read-only file system", told.stdout)
+        self.assertNotIn("internal error", told.stderr)
+
+    def test_a_read_only_home(self):
+        home = self.folder / "home"
+        home.mkdir()
+        poverty = f"mount -t tmpfs -o ro none {home}\nexport HOME={home}"
+        self.assert_works(self.on(poverty, *self.runs()))
+        data = self.dataset(1)
+        mock = self.script()
+        done = self.on(poverty + f"\ncd {home}", "eval", data, "--model", f"mock/{mock}")
+        self.assert_one_clear_line(done, "Read-only file system", ".db")
+        elsewhere = self.on(poverty + f"\ncd {home}", "eval", data, "--model", f"mock/{mock}",
+                            "--out", self.folder / "out.db")
+        self.assertEqual(elsewhere.returncode, 0, elsewhere.stderr)
 
 
 if __name__ == "__main__":

@@ -95,11 +95,15 @@ public:
     sandbox_spec spec;
     spec.network = true;
     auto s = open(spec);
-    s->hear_connections([this](const egress_record& r) {
+    hear(*s);
+    return s;
+  }
+
+  void hear(sandbox& s) {
+    s.hear_connections([this](const egress_record& r) {
       std::lock_guard lock{mutex_};
       records_.push_back(r);
     });
-    return s;
   }
 
   std::vector<egress_record> records() {
@@ -227,4 +231,75 @@ TEST_CASE("each sandbox has a proxy of its own", "[jail][network]") {
     CHECK(fx.close(*s).clean());
   server.wait_idle();
   CHECK(fx.records().size() == 4);
+}
+
+TEST_CASE("a branch has a network of its own, under its session's rules", "[jail][network][fork]") {
+  page_server listed, other;
+  network_fixture fx{{listed.at()}};
+  auto s = fx.open_network();
+  constexpr auto place = "import os\nos.readlink('/proc/self/ns/net')";
+  CHECK(tagged(fx.run(*s, fetch("http://" + listed.at() + "/"))) == "[200,\"hello\"]");
+  auto b = fx.branch(*s);
+  auto c = fx.branch(*b);
+  fx.hear(*c);
+  auto of_session = tagged(fx.run(*s, place)), of_branch = tagged(fx.run(*b, place)),
+       of_its_branch = tagged(fx.run(*c, place));
+  CHECK(of_session != of_branch);
+  CHECK(of_branch != of_its_branch);
+  CHECK(of_session != of_its_branch);
+  CHECK(fx.close(*s).clean());
+  // The session and its proxy are gone. Nobody hears of the first branch's connections.
+  CHECK(tagged(fx.run(*b, "fetch('http://" + listed.at() + "/')")) == "[200,\"hello\"]");
+  CHECK(tagged(fx.run(*c, "fetch('http://" + listed.at() + "/')")) == "[200,\"hello\"]");
+  CHECK(tagged(fx.run(*c, "fetch('http://" + other.at() + "/')")) == "[403,\"\"]");
+  CHECK(fx.close(*b).clean());
+  CHECK(fx.close(*c).clean());
+  listed.wait_idle();
+  auto seen = fx.records();
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0].verdict == egress_verdict::allowed);
+  CHECK(seen[1].verdict == egress_verdict::allowed);
+  CHECK(seen[2].verdict == egress_verdict::refused);
+}
+
+TEST_CASE("an open connection is not branched, and it is said", "[jail][network][fork]") {
+  page_server silent{false};
+  network_fixture fx{{silent.at()}};
+  auto s = fx.open_network();
+  CHECK(describe(fx.run(*s, "import socket\nc = socket.create_connection(('127.0.0.1', 3128))"))
+        == "ok");
+  auto made = fx.fork(*s, {{}}).front();
+  REQUIRE(!made);
+  CHECK(made.error().code == errc::denied);
+  CHECK(made.error().detail.find("socket") != std::string::npos);
+  CHECK(describe(fx.run(*s, "c.close()")) == "ok");
+  auto b = fx.branch(*s);
+  CHECK(tagged(fx.run(*b, "socket.create_connection(('127.0.0.1', 3128)).close()\n1")) == "1");
+  CHECK(fx.close(*s).clean());
+  CHECK(fx.close(*b).clean());
+}
+
+TEST_CASE("more connections at once than allowed wait until one ends", "[jail][network]") {
+  page_server server;
+  network_fixture fx{{server.at()}};
+  auto s = fx.open_network();
+  auto o = fx.run(*s, "count = " + std::to_string(max_sandbox_connections) + "\nat = '"
+                        + server.at() + R"py('
+import socket
+def connect(): return socket.create_connection(("127.0.0.1", 3128), timeout=20)
+idle = [connect() for _ in range(count)]
+late = connect()
+late.sendall(f"GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n".encode())
+late.settimeout(0.5)
+try:
+    waited = not late.recv(1)
+except TimeoutError:
+    waited = True
+idle.pop().close()
+late.settimeout(20)
+[waited, late.recv(12).decode()])py");
+  INFO(describe(o));
+  CHECK(tagged(o) == R"([true,"HTTP/1.1 200"])");
+  CHECK(fx.close(*s).clean());
+  server.wait_idle();
 }

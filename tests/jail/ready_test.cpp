@@ -1,6 +1,7 @@
 #include "tests/jail/jail_fixture.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <thread>
 
@@ -41,6 +42,19 @@ TEST_CASE("sandboxes are made ahead, used, and made again", "[jail][ready]") {
   CHECK(fx.jail->stats().live == 2);
   CHECK(fx.close(*first).clean());
   CHECK(fx.close(*second).clean());
+}
+
+TEST_CASE("with little memory left no sandbox is made ahead", "[jail][ready]") {
+  auto options = with_ready(3);
+  auto memory = std::make_shared<std::atomic<std::uint64_t>>(spare_memory_bytes - 1);
+  options.memory = [memory] { return memory->load(); };
+  jail_fixture fx{options};
+  auto first = fx.open();
+  fx.pause(100ms);
+  CHECK(take_footprint().children.size() == 1 + 1);
+  *memory = spare_memory_bytes;
+  auto second = fx.open();
+  CHECK(wait_for_children(2 + 3));
 }
 
 TEST_CASE("a sandbox made ahead has nothing of the one before", "[jail][ready]") {

@@ -94,7 +94,9 @@ public:
       std::exchange(hanging_, nullptr)(std::move(o));
     }
     close_report r;
-    r.processes_gone = r.mounts_gone = true;
+    r.processes_gone = leaves.empty();
+    r.mounts_gone = true;
+    r.detail = leaves;
     if (done)
       done(r);
   }
@@ -109,6 +111,7 @@ public:
   std::vector<shell_command> commands;
   shell_outcome shell_answer;  ///< to every command
   bool gone = false;           ///< it died while it was idle
+  std::string leaves;          ///< what its close could not end
 
 private:
   snippet_script script_;
@@ -142,6 +145,13 @@ public:
     auto done = std::move(held.front());
     held.pop_front();
     done(make());
+  }
+
+  /// The same, with an error.
+  void refuse(error why) {
+    auto done = std::move(held.front());
+    held.pop_front();
+    done(fail(std::move(why)));
   }
 
   executor_info info() const override { return {"scripted", "none", {}, "none"}; }

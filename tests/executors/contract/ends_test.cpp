@@ -26,6 +26,7 @@ CONTRACT_CASE("a soft deadline interrupts the code and keeps its state", "[ends]
   auto s = fx.open();
   for (auto* code : {"n = 1\nwhile True: n += 1", "import time\nn = 2\ntime.sleep(60)",
                      "import threading\nn = 3\nthreading.Event().wait()",
+                     "import re\nn = 5\nre.match('(a+)+b', 'a' * 60)",
                      "import subprocess\nn = 4\nsubprocess.run(['sleep', '60'])"}) {
     INFO(code);
     auto deadline = steady_clock::now() + 200ms;
@@ -36,6 +37,18 @@ CONTRACT_CASE("a soft deadline interrupts the code and keeps its state", "[ends]
     CHECK(o.error->type == "KeyboardInterrupt");
     CHECK(describe(fx.run(*s, "assert n")) == "ok");
   }
+}
+
+CONTRACT_CASE("an interrupt just before a call that waits ends the wait all the same", "[ends]") {
+  auto s = fx.open();
+  fx.run(*s, "import ctypes\nn = 7\nlibc = ctypes.CDLL(None)");
+  // bsearch waits twice: in the first wait the signal comes, and Python does not see it.
+  auto deadline = steady_clock::now() + 200ms;
+  auto o = fx.run(
+    *s, snippet{.code = "libc.bsearch(b'x', b'abc', 3, 1, libc.pause)", .soft_deadline = deadline});
+  CHECK(since(deadline) < tolerance);
+  CHECK(o.end == snippet_end::soft_timeout);
+  CHECK(tagged(fx.run(*s, "n")) == "7");
 }
 
 CONTRACT_CASE("code that ignores the interrupt is killed at the hard deadline", "[ends]") {
@@ -122,11 +135,16 @@ CONTRACT_CASE("anything but one well-formed reply ends the sandbox", "[ends]") {
   };
   for (const auto& code : {
          frame("b'hello'"),
+         frame("b'{}'"),
          frame("b'[' * 100000"),
          frame("b'{\"op\": \"done\", \"id\": 77, \"end\": \"ok\"}'"),
          frame("b'{\"op\": \"done\", \"id\": 1, \"end\": \"killed\"}'"),
+         frame("b'{\"op\": \"done\", \"id\": 1, \"end\": \"raised\"}'"),
+         frame("b'{\"op\": \"done\", \"id\": 1, \"end\": \"ok\", \"result\": {\"text\": \"\", "
+               "\"tagged\": {\"__type__\": \"pickle\", \"data\": \"\"}}}'"),
          frame("b'{\"op\": \"done\", \"id\": 1, \"data\": \"x\", \"size\": 1}'"),
          frame("b'{\"op\": \"call\", \"id\": 9, \"call\": 1, \"tool\": \"x\", \"arguments\": {}}'"),
+         frame("b'{\"op\": \"call\", \"id\": 1, \"call\": -1, \"tool\": 5, \"arguments\": []}'"),
          std::string{
            "import os, time\nos.write(3, b'\\xff\\xff\\xff\\xff' + b'x' * 1000)\ntime.sleep(20)"},
          std::string{"import os, time\nos.close(3)\ntime.sleep(20)"},
@@ -166,6 +184,13 @@ CONTRACT_CASE("a reply that is sent twice ends the sandbox", "[ends]") {
                       "os.write(3, (len(b).to_bytes(4, 'big') + b) * 2)");
   CHECK(o.end == snippet_end::protocol);
   CHECK(fx.is_gone(*s));
+  // A single forged reply counts as the snippet's own; its real reply is then one too many.
+  auto t = fx.open();
+  o = fx.run(*t, "import os\nb = b'{\"op\": \"done\", \"id\": 1, \"end\": \"ok\"}'\n"
+                 "os.write(3, len(b).to_bytes(4, 'big') + b)");
+  CHECK((o.end == snippet_end::ok || o.end == snippet_end::protocol));
+  CHECK(fx.is_gone(*t));
+  CHECK(fx.close(*t).clean());
 }
 
 CONTRACT_CASE("background children die with the sandbox, whatever they do", "[ends]") {
@@ -192,13 +217,12 @@ subprocess.run(["env", "-i", sys.executable, "-c", daemon, "ready2"])
 CONTRACT_CASE("background children die when the interpreter ends by itself", "[ends]") {
   contract_fixture::processes seen;
   auto s = fx.open_seen(seen);
-  std::set<int> pids;
-  s->listen([&](std::string_view) { pids = descendants_of(seen.first); }, {});
-  last_run(fx, *s,
-           "import os, subprocess, time\n"
-           "subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-           "print('now')\ntime.sleep(0.3)\nos._exit(0)");
+  CHECK(describe(fx.run(*s, "import os, subprocess\n"
+                            "p = subprocess.Popen(['sleep', '600'], start_new_session=True)"))
+        == "ok");
+  auto pids = descendants_of(seen.first);
   CHECK(pids.size() >= 2);
+  last_run(fx, *s, "os._exit(0)");
   for (auto pid : pids)
     CHECK(!runs(pid));
 }

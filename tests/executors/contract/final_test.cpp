@@ -43,10 +43,19 @@ CONTRACT_CASE("a final answer from a thread counts", "[final]") {
 CONTRACT_CASE("a variable called final_answer does not erase the tool", "[final]") {
   auto s = fx.open(spec_with({final_answer_spec()}));
   CHECK(tagged(fx.run(*s, "final_answer = 3.21\nfinal_answer(final_answer)")) == "3.21");
-  auto erased = fx.run(*s, "print('ran')\nfinal_answer = 3");
-  CHECK(erased.end == snippet_end::raised);
-  CHECK(erased.error->message.find("would erase it") != std::string::npos);
-  CHECK(erased.logs.empty());
+}
+
+CONTRACT_CASE("assigning to final_answer without a call is an error before anything runs",
+              "[final]") {
+  auto s = fx.open(spec_with({final_answer_spec()}));
+  for (auto* code : {"print('ran')\nfinal_answer = 3", "def final_answer(x): return x",
+                     "from math import pi as final_answer"}) {
+    INFO(code);
+    auto o = fx.run(*s, code);
+    CHECK(o.end == snippet_end::raised);
+    CHECK(o.error->message.find("would erase it") != std::string::npos);
+    CHECK(o.logs.empty());
+  }
   CHECK(fx.run(*s, "final_answer(1)").is_final);
 }
 

@@ -105,6 +105,25 @@ CONTRACT_CASE("eight threads call tools at once and each gets its own answer", "
   }
 }
 
+CONTRACT_CASE("main thread and others may call at the same time, over and over", "[tools]") {
+  auto s = fx.open_with({{"echo", echo}}, spec_with({make_tool("echo", {"x"})}));
+  auto o = fx.run(*s, R"(
+import threading
+bad = []
+def work(base):
+  for i in range(60):
+    if echo(base + i) != {"x": base + i}: bad.append(base + i)
+threads = [threading.Thread(target=work, args=(1000 * k,)) for k in range(1, 5)]
+for t in threads: t.start()
+work(0)
+for t in threads: t.join()
+bad
+)");
+  INFO(describe(o));
+  CHECK(tagged(o) == "[]");
+  CHECK(o.usage.tool_calls == 300);
+}
+
 CONTRACT_CASE("a soft deadline cuts a wait for a tool, and the late answer disturbs nothing",
               "[tools]") {
   auto s = fx.open(spec_with({make_tool("slow", {}), make_tool("fast", {})}));
@@ -186,6 +205,35 @@ CONTRACT_CASE("a call that is open when the snippet ends is told so", "[tools]")
   CHECK(tagged(o) == "\"back\"");
   CHECK(tagged(fx.run(*s, "t.join()\n[echo(), said]"))
         == R"(["back",["the snippet ended before the tool answered"]])");
+}
+
+CONTRACT_CASE("a thread that reads the next request, too, learns that its snippet has ended",
+              "[tools]") {
+  auto s = fx.open(spec_with({make_tool("never", {})}));
+  std::promise<void> called;
+  s->listen({}, [&](const code_call&) { called.set_value(); });
+  // The thread waits and reads for all; the main thread is slow to come back from its reply.
+  auto o = fx.run(*s, R"(
+import threading, time, troupe_bridge
+said, write, slow = [], troupe_bridge.Bridge._write, [True]
+def write_slowly(self, data):
+  write(self, data)
+  if slow and threading.current_thread() is threading.main_thread(): time.sleep(slow.pop() * 0.2)
+def w():
+  try: never()
+  except RuntimeError as e: said.append(str(e))
+t = threading.Thread(target=w)
+t.start()
+while not any(s is not None for s in [b for b in __import__('gc').get_objects()
+              if isinstance(b, troupe_bridge.Bridge)][0]._calls.values()): time.sleep(0.001)
+time.sleep(0.05)
+troupe_bridge.Bridge._write = write_slowly
+)");
+  INFO(describe(o));
+  called.get_future().wait();
+  CHECK(tagged(fx.run(*s, {.code = "t.join()\nsaid",
+                           .hard_deadline = steady_clock::now() + std::chrono::seconds{10}}))
+        == R"(["the snippet ended before the tool answered"])");
 }
 
 CONTRACT_CASE("more tool calls than allowed are refused, then the sandbox is ended", "[tools]") {

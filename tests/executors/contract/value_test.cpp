@@ -18,31 +18,62 @@ constexpr sample samples[] = {
   {"2**64", R"({"__type__":"int","data":"18446744073709551616"})"},
   {"[1.5, 1e300, -0.0]", "[1.5,1e+300,-0.0]"},
   {"float('nan')", R"({"__type__":"float","data":"nan"})"},
-  {"-float('inf')", R"({"__type__":"float","data":"-inf"})"},
+  {"[float('inf'), -float('inf')]",
+   R"([{"__type__":"float","data":"inf"},{"__type__":"float","data":"-inf"}])"},
   {"'text'", R"("text")"},
   {"{'a': [1, {'b': None}]}", R"({"a":[1,{"b":null}]})"},
   {"(1, 'x')", R"({"__type__":"tuple","data":[1,"x"]})"},
   {"{3, 1, 2}", R"({"__type__":"set","data":[1,2,3]})"},
+  {"frozenset('b')", R"({"__type__":"frozenset","data":["b"]})"},
   {"b'\\x00\\xff'", R"({"__type__":"bytes","data":"AP8="})"},
   {"1+2j", R"({"__type__":"complex","imag":2.0,"real":1.0})"},
   {"{1: 'a', (2, 3): 'b'}",
    R"({"__type__":"dict","data":[[1,"a"],[{"__type__":"tuple","data":[2,3]},"b"]]})"},
-  {"{'__type__': 'tuple'}", R"({"__type__":"dict","data":[["__type__","tuple"]]})"},
+  {"{'__type__': 'tuple', 'data': [1]}",
+   R"({"__type__":"dict","data":[["__type__","tuple"],["data",[1]]]})"},
+  {"datetime.datetime(2026, 1, 2, 3, 4, 5, 6)",
+   R"({"__type__":"datetime","data":"2026-01-02T03:04:05.000006"})"},
   {"datetime.date(2026, 1, 2)", R"({"__type__":"date","data":"2026-01-02"})"},
-  {"datetime.timedelta(days=1)", R"({"__type__":"timedelta","total_seconds":86400.0})"},
+  {"datetime.time(3, 4)", R"({"__type__":"time","data":"03:04:00"})"},
+  {"datetime.timedelta(days=1, microseconds=5)",
+   R"({"__type__":"timedelta","total_seconds":86400.000005})"},
   {"decimal.Decimal('1.10')", R"({"__type__":"Decimal","data":"1.10"})"},
   {"pathlib.Path('/a/b')", R"({"__type__":"Path","data":"/a/b"})"},
 };
+
+constexpr const char* imports = "import datetime, decimal, pathlib, dataclasses\n";
 
 }  // namespace
 
 CONTRACT_CASE("every type crosses with its tag", "[values]") {
   auto s = fx.open();
-  fx.run(*s, "import datetime, decimal, pathlib");
+  fx.run(*s, imports);
   for (const auto& x : samples) {
     INFO(x.expression);
     CHECK(tagged(fx.run(*s, x.expression)) == x.tagged);
   }
+}
+
+CONTRACT_CASE("every type survives the way out and back in", "[values]") {
+  auto s = fx.open();
+  fx.run(*s, std::string{imports} + "import troupe_values as v, json");
+  for (const auto& x : samples) {
+    INFO(x.expression);
+    auto code = std::string{"x = "} + x.expression
+                + "\ny = v.decode(json.loads(json.dumps(v.encode(x))))\n"
+                  "[type(x) is type(y) or isinstance(x, pathlib.PurePath), x == y or x != x]";
+    CHECK(tagged(fx.run(*s, code)) == "[true,true]");
+  }
+}
+
+CONTRACT_CASE("a dataclass crosses as its fields and comes back as a dict", "[values]") {
+  auto s = fx.open();
+  auto o = fx.run(*s, std::string{imports}
+                        + "@dataclasses.dataclass\nclass P:\n  x: int\n  y: tuple\nP(1, (2,))");
+  CHECK(tagged(o)
+        == R"({"__type__":"dataclass","class_name":"P","data":{"x":1,)"
+           R"("y":{"__type__":"tuple","data":[2]}},"module":"__main__"})");
+  CHECK(o.result->text == "P(x=1, y=(2,))");
 }
 
 CONTRACT_CASE("a value that cannot cross still has its text", "[values]") {
