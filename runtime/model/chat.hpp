@@ -76,6 +76,8 @@ struct model_request {
   transcript_view messages{};
   run_id run{};            ///< for traces and fairness; not sent
   std::uint32_t turn = 0;  ///< assistant messages so far; mocks use it
+  /// Of several independent replies to one request, which: the epoch. Caches tell them apart.
+  std::uint32_t draw = 0;
   time_point deadline = never;
 };
 
