@@ -42,6 +42,8 @@ struct model_options {
   std::string replay_match = "exact";   ///< exact, loose
   std::uint32_t attempts = 6;         ///< requests for one reply, the first included
   std::uint32_t max_connections = 0;  ///< requests in flight; 0: as many as max_concurrency
+  std::string proxy;                  ///< "http://host:port"; "none"; empty: what the variables say
+  std::string ca_file;                ///< PEM; empty: SSL_CERT_FILE, else the system's roots
 };
 
 /// What the agent is and when it stops.

@@ -138,6 +138,31 @@ std::size_t sandbox_limit(std::size_t wanted) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / 10));
 }
 
+struct named_file {
+  std::string path;  ///< empty: the system's roots
+  std::string named_in;
+};
+
+named_file ca_file_from(const settings& s, const env_lookup& env) {
+  if (!s.model.ca_file.empty())
+    return {s.model.ca_file, "--ca-file"};
+  return {env("SSL_CERT_FILE").value_or(""), "SSL_CERT_FILE"};
+}
+
+/// What would fail every call is found before anything starts.
+result<void> check_way_to(const url& base, const settings& s, const env_lookup& env) {
+  auto proxies = proxies_from(env, s.model.proxy);
+  for (const auto& entry : proxies.not_understood)
+    log::warn("NO_PROXY: '" + entry + "' is no host name, address or network, and is left out");
+  if (auto via = proxies.select(base); !via)
+    return fail(via.error());
+  auto roots = ca_file_from(s, env);
+  if (base.scheme != "https" || roots.path.empty())
+    return {};
+  auto readable = read_text(roots.path, "the CA file in " + roots.named_in);
+  return readable ? result<void>{} : fail(readable.error());
+}
+
 /// What only a jail can give; empty: nothing.
 std::string demand_of(const sandbox_profile& p) {
   if (!p.required.empty())
@@ -151,7 +176,7 @@ std::string demand_of(const sandbox_profile& p) {
 
 }  // namespace
 
-runtime_options runtime_options_from(const settings& s, bool live_output) {
+runtime_options runtime_options_from(const settings& s, const env_lookup& env, bool live_output) {
   runtime_options o;
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
@@ -159,6 +184,8 @@ runtime_options runtime_options_from(const settings& s, bool live_output) {
   o.model.seed = static_cast<std::uint64_t>(s.model.seed.value_or(1));
   o.http.max_connections = socket_limit(in_flight_of(s));
   o.http.max_idle_per_peer = o.http.max_connections;
+  o.http.proxies = proxies_from(env, s.model.proxy);
+  o.http.ca_file = ca_file_from(s, env).path;
   o.pool.max_sandboxes =
     sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency);
   o.pool.live_output = live_output;
@@ -187,6 +214,8 @@ result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup
   auto base = parse_url(target->base_url);
   if (!base)
     return fail(base.error());
+  if (auto open = check_way_to(*base, s, env); !open)
+    return fail(open.error());
   http_endpoint_options where{
     .base = std::move(*base), .headers = target->headers, .silence = s.model.stall_timeout};
   if (!target->key_variable.empty())

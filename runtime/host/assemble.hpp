@@ -11,12 +11,14 @@
 
 namespace troupe {
 
-/// Sizes and limits of a runtime, from the options.
-[[nodiscard]] runtime_options runtime_options_from(const settings& s, bool live_output);
+/// Sizes and limits of a runtime, from the options; its proxies and CA file from the variables too.
+[[nodiscard]] runtime_options runtime_options_from(const settings& s, const env_lookup& env,
+                                                   bool live_output);
 
 /// How to make the model's endpoint; reads the key's variable and the mock's script now, so that a
 /// missing one is found before anything starts.
-/// Errors  those of parse_model_name, parse_url and mock_script::parse, with the option named.
+/// Errors  those of parse_model_name, parse_url and mock_script::parse, with the option named; the
+///         proxy or the CA file that the endpoint needs cannot be used.
 [[nodiscard]] result<runtime::make_endpoint> endpoint_from(const settings& s,
                                                            const env_lookup& env);
 

@@ -5,6 +5,7 @@
 #include "executors/jail/jail_executor.hpp"
 #include "executors/process/process_executor.hpp"
 #include "runtime/journal/journal.hpp"
+#include "runtime/net/proxy_settings.hpp"
 #include "runtime/net/reactor.hpp"
 
 #include <fmt/format.h>
@@ -148,6 +149,40 @@ finding look_at_process() {
           false};
 }
 
+/// The way to one scheme's hosts: straight, through a proxy, or barred by a setting.
+finding look_at_proxy(std::string_view scheme, const proxy_settings& settings) {
+  auto what = "way to " + std::string{scheme} + "://";
+  const auto& chosen = scheme == "https" ? settings.for_https : settings.for_http;
+  if (!chosen || settings.never)
+    return {what, state::works, "straight, no proxy is set", false};
+  if (!*chosen)
+    return {what, state::weaker, chosen->error().detail, false};
+  return {what, state::works,
+          fmt::format("through {}{}", to_string(**chosen),
+                      settings.exempt.empty() ? "" : ", but for what NO_PROXY names"),
+          false};
+}
+
+std::vector<finding> look_at_network() {
+  auto env = process_environment();
+  auto settings = proxies_from(env, "");
+  std::vector<finding> out{look_at_proxy("https", settings), look_at_proxy("http", settings)};
+  if (env("REQUEST_METHOD") && env("HTTP_PROXY"))
+    out.push_back({"HTTP_PROXY", state::weaker,
+                   "is not read while REQUEST_METHOD is set (httpoxy); use http_proxy", false});
+  for (const auto& entry : settings.not_understood)
+    out.push_back({"NO_PROXY", state::weaker,
+                   "'" + entry + "' is no host name, address or network, and is left out", false});
+  if (auto file = env("SSL_CERT_FILE"); file && !file->empty()) {
+    auto readable = access(file->c_str(), R_OK) == 0;
+    out.push_back(
+      {"certificates", readable ? state::works : state::weaker,
+       "those in " + *file + (readable ? "" : ", which cannot be read") + " (SSL_CERT_FILE)",
+       false});
+  }
+  return out;
+}
+
 std::vector<finding> look_at_keys() {
   std::vector<finding> out;
   auto env = process_environment();
@@ -174,6 +209,8 @@ std::vector<finding> examine_machine() {
   for (auto& f : look_at_jail())
     out.push_back(std::move(f));
   out.push_back(look_at_process());
+  for (auto& f : look_at_network())
+    out.push_back(std::move(f));
   for (auto& f : look_at_keys())
     out.push_back(std::move(f));
   return out;

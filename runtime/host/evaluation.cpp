@@ -234,7 +234,7 @@ result<void> evaluation::impl::begin() {
     before = std::move(*earlier);
   }
 
-  auto parts = runtime_options_from(o, static_cast<bool>(request.events));
+  auto parts = runtime_options_from(o, request.env, static_cast<bool>(request.events));
   if (auto added = add_shelf(parts, o, request.env); !added)
     return added;
   auto started =

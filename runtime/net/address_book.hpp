@@ -1,52 +1,53 @@
 #pragma once
 // Host names looked up once for all connections that want them at the same time.
 
-#include "runtime/core/error.hpp"
-#include "runtime/core/time.hpp"
-#include "runtime/net/http.hpp"
-
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include "runtime/net/name_resolver.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace troupe {
 
-/// Addresses of peers, kept for a while. Asio looks names up on one thread of its own: without
-/// this, a thousand new connections to one host would wait for a thousand lookups in a row.
-/// Used on the reactor's thread only.
+class reactor;
+
+/// Addresses of hosts, kept for a while; without this, a thousand new connections to one host would
+/// be a thousand lookups. Used on the reactor's thread only.
 class address_book : public std::enable_shared_from_this<address_book> {
 public:
-  using endpoint = boost::asio::generic::stream_protocol::endpoint;
-  using answer = result<std::vector<endpoint>>;
+  using answer = result<name_resolver::addresses>;
   using answer_fn = std::function<void(const answer&)>;
 
-  explicit address_book(boost::asio::io_context& context) : resolver_{context} {}
+  /// `keep`: how long addresses are good.
+  address_book(reactor& io, std::shared_ptr<name_resolver> names, millis keep = millis{30'000})
+    : io_{io}, names_{std::move(names)}, keep_{keep} {}
 
-  /// Calls `then` with at least one address; at once when they are known or need no lookup.
-  /// Errors  unavailable: there is no such host, or the lookup failed.
-  void find(const url& peer, time_point now, answer_fn then);
+  /// Calls `then` with the addresses of one family, perhaps none; at once when they are known.
+  /// Addresses that have grown old serve on while no new answer can be had (RFC 8767).
+  /// Errors  those of name_resolver.
+  void find(const std::string& name, address_family family, answer_fn then);
 
   /// Gives up all lookups; their `then` is not called.
   void close();
 
 private:
+  using key = std::pair<std::string, address_family>;
+
   struct entry {
-    std::vector<endpoint> known;
+    name_resolver::addresses known;
     time_point good_until{};
     std::vector<answer_fn> waiting;
   };
 
-  void look_up(const std::string& key, const url& peer);
-  void found(const std::string& key, const answer& addresses);
+  void found(const key& which, answer got);
 
-  boost::asio::ip::tcp::resolver resolver_;
-  std::unordered_map<std::string, entry> entries_;
-  bool closed_ = false;
+  reactor& io_;
+  std::shared_ptr<name_resolver> names_;
+  const millis keep_;
+  std::map<key, entry> entries_;
 };
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 
 #include "runtime/core/error.hpp"
 #include "runtime/core/time.hpp"
+#include "runtime/net/proxy_settings.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 namespace troupe {
 
+class name_resolver;
 class reactor;
 
 /// A parsed absolute URL: http, https, or unix (http over a unix socket, "unix:///path").
@@ -67,28 +69,35 @@ struct http_stream {
 struct http_client_limits {
   std::size_t max_connections = 1024;  ///< open at once, all peers
   std::size_t max_idle_per_peer = 256;
-  millis idle_timeout{30'000};  ///< an idle connection is closed after this
-  millis connect_timeout{10'000};
+  millis idle_timeout{30'000};     ///< an idle connection is closed after this
+  millis connect_timeout{10'000};  ///< lookup, connection, proxy and TLS together
   std::size_t max_response_bytes = 64u << 20;
   std::string ca_file{};    ///< PEM; empty for the system's roots
   bool verify_peer = true;  ///< host name and chain; tests alone turn it off
+  proxy_settings proxies{};
 };
 
 struct http_client_stats {
   std::uint64_t requests = 0;
   std::uint64_t connections_opened = 0;
-  std::uint64_t stale_retries = 0;  ///< idle connection found closed; retried once, unseen
+  std::uint64_t stale_retries = 0;  ///< idle connections found closed, at the cost of no failure
   std::size_t open = 0;
   std::size_t idle = 0;
 };
 
 /// Keep-alive pool; calls wait in order. Thread-safe. `done` is called once, on the reactor.
+/// A server may close an idle connection just when a request is on its way. Such a request is sent
+/// once more, on a new connection, if no byte of it had reached the server's system, or its method
+/// is idempotent (RFC 9110, section 9.2.2). A POST that may have been seen fails instead: what
+/// follows is for those to decide who know what it costs.
 class http_client {
 public:
   using done_fn = std::function<void(tl::expected<http_response, http_failure>)>;
   using ticket = std::uint64_t;
 
-  http_client(reactor& io, http_client_limits limits);
+  /// `names` looks host names up; null: as the system does.
+  http_client(reactor& io, http_client_limits limits,
+              std::shared_ptr<name_resolver> names = nullptr);
   ~http_client();  ///< closes all connections; open calls end as cancelled
   http_client(const http_client&) = delete;
   http_client& operator=(const http_client&) = delete;

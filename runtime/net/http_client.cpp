@@ -1,11 +1,14 @@
+#include "runtime/net/address_book.hpp"
+#include "runtime/net/dial.hpp"
 #include "runtime/net/http.hpp"
 #include "runtime/net/http_connection.hpp"
+#include "runtime/net/idle_pool.hpp"
 #include "runtime/net/on_reactor.hpp"
+#include "runtime/net/proxy_tunnel.hpp"
 #include "runtime/net/request_head.hpp"
 
 #include <atomic>
 #include <deque>
-#include <list>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -18,7 +21,8 @@ using connection_ptr = std::shared_ptr<http_connection>;
 /// One send, from the caller's thread to its done.
 struct call {
   http_client::ticket id = 0;
-  std::string peer;  ///< scheme, host and port: what a connection may be reused for
+  std::string peer;                   ///< what a connection may be reused for
+  const proxy_server* via = nullptr;  ///< the limits' own
   std::shared_ptr<const outgoing> out;
   time_point deadline = never;
   http_stream stream;
@@ -28,10 +32,11 @@ struct call {
   timer_id silence_timer = 0;
   timer_id deadline_timer = 0;
   timer_id connect_timer = 0;
-  connection_ptr on;        ///< while it has a connection
-  bool reused = false;      ///< `on` carried an exchange before
-  bool fresh_only = false;  ///< its first try met a connection that was already closed
-  bool sent = false;        ///< bytes of it may have reached the peer
+  std::shared_ptr<dialing> dial;  ///< while its connection is being made
+  connection_ptr on;              ///< while it has a connection
+  bool reused = false;            ///< `on` carried an exchange before
+  bool fresh_only = false;        ///< its first try met a connection that was already closed
+  bool sent = false;              ///< bytes of it may have reached the peer
 };
 
 using call_ptr = std::shared_ptr<call>;
@@ -39,19 +44,33 @@ using call_ptr = std::shared_ptr<call>;
 /// How long an answer that nobody needs any more may hold its connection.
 constexpr millis linger{1'000};
 
+/// Source: RFC 9110, section 9.2.2.
+bool is_idempotent(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE"
+         || method == "OPTIONS" || method == "TRACE";
+}
+
+std::string peer_of(const http_request& r, const proxy_server* via) {
+  if (via == nullptr || r.to.scheme == "https")
+    return peer_name(r.to);
+  return to_string(*via);  // its connections carry requests for any host
+}
+
+std::string where(const call& c) {
+  if (c.dial)
+    return c.dial->where();
+  return std::string{to_string(c.on ? c.on->phase() : http_phase::queued)};
+}
+
 }  // namespace
 
 // Everything below runs on the reactor's thread, except where it says otherwise.
 struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
-  impl(reactor& r, http_client_limits l)
-    : io{r}, limits{std::move(l)}, addresses{std::make_shared<address_book>(r.context())} {}
-
-  struct idle_connection {
-    std::string peer;
-    connection_ptr connection;
-    time_point since;
-  };
-  using idle_list = std::list<idle_connection>;  // the longest idle first
+  impl(reactor& r, http_client_limits l, std::shared_ptr<name_resolver> names)
+    : io{r}, limits{std::move(l)},
+      addresses{std::make_shared<address_book>(r, names ? std::move(names) : system_resolver())},
+      idle{std::make_shared<idle_pool>(r, limits.max_idle_per_peer, limits.idle_timeout,
+                                       [this](http_connection& c) { drop(c); })} {}
 
   reactor& io;
   const http_client_limits limits;
@@ -66,14 +85,12 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   result<tls_context> tls;
   std::atomic<ticket> last_ticket{0};
   std::atomic<std::uint64_t> requests{0}, opened{0}, stale{0};
-  std::atomic<std::size_t> open{0}, idle_count{0};
+  std::atomic<std::size_t> open{0};
 
   std::deque<call_ptr> incoming;  // a member: should an answer destroy us, shut() ends the rest
   std::unordered_map<ticket, call_ptr> calls;
   std::deque<call_ptr> queue;  // calls without a connection; ended ones are skipped
-  idle_list idle;
-  std::unordered_map<std::string, std::vector<idle_list::iterator>> idle_by_peer;
-  timer_id idle_timer = 0;
+  std::shared_ptr<idle_pool> idle;
   bool closed = false;  // nothing is sent any more
   bool dead = false;    // nothing is called any more
 
@@ -141,8 +158,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     if (it == calls.end())
       return;
     auto c = it->second;
-    auto phase = c->on ? c->on->phase() : http_phase::queued;
-    abandon(c, {errc::timeout, what + std::string{to_string(phase)}});
+    abandon(c, {errc::timeout, what + where(*c)});
     pump();
   }
 
@@ -155,6 +171,10 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   // By value: the caller's may be the table's own.
   // NOLINTNEXTLINE(performance-unnecessary-value-param)
   void abandon(call_ptr c, error why) {
+    if (c->dial) {
+      std::exchange(c->dial, nullptr)->close();
+      --open;
+    }
     if (c->on)
       drop(*std::exchange(c->on, nullptr));
     end(c, fail_call(*c, std::move(why)));
@@ -187,7 +207,7 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
         continue;
       }
       auto connection = c->fresh_only ? nullptr : take_idle(c->peer);
-      if (!connection && open >= limits.max_connections && !drop_longest_idle())
+      if (!connection && open >= limits.max_connections && !idle->drop_longest_idle())
         break;
       queue.pop_front();
       c->reused = connection != nullptr;
@@ -201,38 +221,30 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
   void connect(const call_ptr& c) {
     ++open;
     ++opened;
-    c->on = std::make_shared<http_connection>(io.context(), limits.max_response_bytes);
     c->connect_timer = io.in(limits.connect_timeout, [weak = weak_from_this(), id = c->id] {
       if (auto self = weak.lock())
-        self->expire(id, "no connection within the time for one, given up ");
+        self->expire(id, "no connection within "
+                           + std::to_string(self->limits.connect_timeout.count())
+                           + " ms, given up ");
     });
-    auto& to = c->out->request.to;
-    addresses->find(to, io.now(),
-                    [self = shared_from_this(), c](const address_book::answer& found) {
-                      if (!c->done)
-                        return;
-                      if (!found)
-                        self->connected(c, fail(found.error()));
-                      else
-                        self->connect_to(c, *found);
-                    });
+    const auto& to = c->out->request.to;
+    dial_plan plan{to, {}, to.scheme == "https" ? *tls : nullptr, limits.verify_peer};
+    if (c->via != nullptr)
+      plan.via = *c->via;
+    c->dial = std::make_shared<dialing>(io, addresses, std::move(plan));
+    c->dial->start(
+      [self = shared_from_this(), c](dialing::outcome how) { self->connected(c, std::move(how)); });
   }
 
-  void connect_to(const call_ptr& c, const std::vector<address_book::endpoint>& where) {
-    auto& to = c->out->request.to;
-    c->on->connect(
-      where, to.scheme == "https" ? *tls : nullptr, to.host, limits.verify_peer,
-      [self = shared_from_this(), c](result<void> how) { self->connected(c, std::move(how)); });
-  }
-
-  void connected(const call_ptr& c, result<void> how) {
+  void connected(const call_ptr& c, dialing::outcome how) {
     stop_timer(c->connect_timer);
-    if (how) {
-      start(c, c->on);
+    if (!how) {
+      abandon(c, how.error());
+      pump();
       return;
     }
-    abandon(c, how.error());
-    pump();
+    c->dial = nullptr;
+    start(c, std::make_shared<http_connection>(*std::move(how), limits.max_response_bytes));
   }
 
   void start(const call_ptr& c, connection_ptr connection) {
@@ -299,23 +311,29 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
       keep(c->peer, std::move(connection));
     else
       drop(*connection);
-    if (how.untouched && c->reused && !c->fresh_only) {
-      retry_on_fresh(c);
+    if (how.unanswered && may_send_again(*c, how.unseen)) {
+      retry_on_fresh(c, how.unseen);
       return;
     }
     // The next call's bytes leave before this one's owner gets to work.
     pump();
-    if (how.response)
-      end(c, std::move(*how.response));
-    else
+    if (!how.response)
       end(c, fail_call(*c, how.response.error()));
+    else if (c->via != nullptr && how.response->status == 407)
+      end(c, fail_call(*c, password_wanted(*c->via)));
+    else
+      end(c, std::move(*how.response));
+  }
+
+  static bool may_send_again(const call& c, bool unseen) {
+    return c.reused && !c.fresh_only && (unseen || is_idempotent(c.out->request.method));
   }
 
   /// An idle connection that the server had closed: no fault of the call, which goes first again.
-  void retry_on_fresh(const call_ptr& c) {
+  void retry_on_fresh(const call_ptr& c, bool unseen) {
     ++stale;
     c->fresh_only = true;
-    c->sent = false;
+    c->sent = !unseen;
     queue.push_front(c);
     pump();
   }
@@ -325,65 +343,21 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     --open;
   }
 
-  // -- idle connections --------------------------------------------------------------------------
-
   void keep(const std::string& peer, connection_ptr connection) {
-    auto& of_peer = idle_by_peer[peer];
-    if (closed || of_peer.size() >= limits.max_idle_per_peer) {
+    if (closed)
       drop(*connection);
-      return;
-    }
-    of_peer.push_back(idle.insert(idle.end(), {peer, std::move(connection), io.now()}));
-    ++idle_count;
-    if (idle_timer == 0)
-      watch_idle();
+    else
+      idle->keep(peer, std::move(connection));
   }
 
-  connection_ptr forget_idle(idle_list::iterator it) {
-    auto of_peer = idle_by_peer.find(it->peer);
-    std::erase(of_peer->second, it);
-    if (of_peer->second.empty())
-      idle_by_peer.erase(of_peer);
-    auto connection = std::move(it->connection);
-    idle.erase(it);
-    --idle_count;
-    return connection;
-  }
-
-  /// The one used last: the rest may grow old and be closed.
   connection_ptr take_idle(const std::string& peer) {
-    for (auto found = idle_by_peer.find(peer); found != idle_by_peer.end();
-         found = idle_by_peer.find(peer)) {
-      auto connection = forget_idle(found->second.back());
+    while (auto connection = idle->take(peer)) {
       if (connection->is_quiet())
         return connection;
       ++stale;
       drop(*connection);
     }
     return nullptr;
-  }
-
-  bool drop_longest_idle() {
-    if (idle.empty())
-      return false;
-    drop(*forget_idle(idle.begin()));
-    return true;
-  }
-
-  void watch_idle() {
-    idle_timer = io.at(after(idle.front().since, limits.idle_timeout), [weak = weak_from_this()] {
-      if (auto self = weak.lock())
-        self->close_old();
-    });
-  }
-
-  void close_old() {
-    idle_timer = 0;
-    auto now = io.now();
-    while (!idle.empty() && after(idle.front().since, limits.idle_timeout) <= now)
-      drop_longest_idle();
-    if (!idle.empty())
-      watch_idle();
   }
 
   /// Ends all; the last thing on the reactor's thread that calls a `done`.
@@ -393,16 +367,15 @@ struct http_client::impl : std::enable_shared_from_this<http_client::impl> {
     addresses->close();
     while (!calls.empty())
       abandon(calls.begin()->second, {errc::cancelled, "the client was closed"});
-    while (drop_longest_idle()) {
-    }
-    stop_timer(idle_timer);
+    idle->clear();
     queue.clear();
     dead = true;
   }
 };
 
-http_client::http_client(reactor& io, http_client_limits limits)
-  : impl_{std::make_shared<impl>(io, std::move(limits))} {}
+http_client::http_client(reactor& io, http_client_limits limits,
+                         std::shared_ptr<name_resolver> names)
+  : impl_{std::make_shared<impl>(io, std::move(limits), std::move(names))} {}
 
 http_client::~http_client() {
   run_on_reactor(impl_->io, [state = impl_] { state->shut(); });
@@ -418,14 +391,18 @@ http_client::ticket http_client::send(http_request request, time_point deadline,
   ++s.requests;
   auto c = std::make_shared<call>();
   auto id = c->id = ++s.last_ticket;
-  c->peer = peer_name(request.to);
   c->sendable = check_request(request);
+  if (auto via = s.limits.proxies.select(request.to); via)
+    c->via = *via;
+  else
+    c->sendable = fail(via.error());
+  c->peer = peer_of(request, c->via);
   if (request.to.scheme == "https" && c->sendable)
     c->sendable = s.prepare_tls();
   c->deadline = deadline;
   c->stream = std::move(how);
   c->done = std::move(done);
-  auto header = request_head(request);
+  auto header = request_head(request, request.to.scheme == "http" ? c->via : nullptr);
   c->out = std::make_shared<const outgoing>(outgoing{std::move(header), std::move(request)});
   s.submit(std::move(c), 0);
   return id;
@@ -441,7 +418,7 @@ http_client_stats http_client::stats() const {
           .connections_opened = s.opened,
           .stale_retries = s.stale,
           .open = s.open,
-          .idle = s.idle_count};
+          .idle = s.idle->size()};
 }
 
 }  // namespace troupe

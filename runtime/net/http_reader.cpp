@@ -33,8 +33,9 @@ private:
     out_.target.assign(target.data(), target.size());
   }
 
-  void on_response_impl(int status, text, int, error_code&) override {
+  void on_response_impl(int status, text reason, int, error_code&) override {
     out_.status = static_cast<unsigned>(status);
+    out_.reason.assign(reason.data(), reason.size());
   }
 
   void on_field_impl(http::field, text name, text value, error_code&) override {

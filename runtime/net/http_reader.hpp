@@ -14,10 +14,11 @@ namespace troupe {
 /// A request or a response; the members of the other stay empty.
 struct http_message {
   unsigned status = 0;
-  std::string method;
-  std::string target;
-  header_fields headers;  ///< names in lower case
-  std::string body;
+  std::string reason{};  ///< the status line's words
+  std::string method{};
+  std::string target{};
+  header_fields headers{};  ///< names in lower case
+  std::string body{};
 
   /// The first header of that name, or "".
   [[nodiscard]] std::string_view header(std::string_view name) const;

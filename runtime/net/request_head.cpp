@@ -1,6 +1,7 @@
 #include "runtime/net/request_head.hpp"
 
 #include "runtime/net/http_syntax.hpp"
+#include "runtime/net/proxy_settings.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -30,8 +31,12 @@ void append_host(std::string& out, const url& u) {
 std::string peer_name(const url& u) {
   if (u.scheme == "unix")
     return "unix://" + u.host;
+  return u.scheme + "://" + authority(u);
+}
+
+std::string authority(const url& u) {
   auto host = u.host.find(':') == std::string::npos ? u.host : "[" + u.host + "]";
-  return u.scheme + "://" + host + ":" + std::to_string(u.port);
+  return host + ":" + std::to_string(u.port);
 }
 
 result<void> check_request(const http_request& r) {
@@ -49,14 +54,20 @@ result<void> check_request(const http_request& r) {
   return {};
 }
 
-std::string request_head(const http_request& r) {
+std::string request_head(const http_request& r, const proxy_server* via) {
   std::size_t body_bytes = 0;
   for (auto piece : r.body)
     body_bytes += piece.size();
   std::string out;
   out.reserve(512);
-  out.append(r.method).append(" ").append(r.target.empty() ? "/" : r.target);
-  out.append(" HTTP/1.1\r\n");
+  out.append(r.method).append(" ");
+  if (via != nullptr) {
+    out.append("http://");
+    append_host(out, r.to);
+  }
+  out.append(r.target.empty() ? "/" : r.target).append(" HTTP/1.1\r\n");
+  if (via != nullptr && !via->authorization.empty())
+    out.append("proxy-authorization: ").append(via->authorization).append("\r\n");
   if (!has_header(r, "host")) {
     out += "host: ";
     append_host(out, r.to);

@@ -8,9 +8,14 @@
 
 namespace troupe {
 
+struct proxy_server;
+
 /// "http://host:port" or "unix:///path": what a connection may be reused for, and how messages
 /// name the peer.
 [[nodiscard]] std::string peer_name(const url& u);
+
+/// "host:port", with brackets for IPv6.
+[[nodiscard]] std::string authority(const url& u);
 
 /// A request whose words could break the framing is refused: they could smuggle a second one.
 /// Errors  invalid_argument: which part, and why.
@@ -18,6 +23,7 @@ namespace troupe {
 
 /// Request line and header, with the empty line. Adds host, user-agent and content-length; a
 /// caller's own host and user-agent win, its content-length and transfer-encoding are left out.
-[[nodiscard]] std::string request_head(const http_request& r);
+/// With `via`, as that proxy wants it: the target in absolute form (RFC 9112, section 3.2.2).
+[[nodiscard]] std::string request_head(const http_request& r, const proxy_server* via = nullptr);
 
 }  // namespace troupe

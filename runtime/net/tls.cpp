@@ -20,13 +20,16 @@ constexpr auto no_old_versions = ssl::context::default_workarounds | ssl::contex
 std::string explain_verification(long verdict, const std::string& host) {
   auto words = std::string{" ("} + X509_verify_cert_error_string(verdict) + ")";
   switch (verdict) {
+  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    return "the certificate is self-signed" + words
+           + "; if it is the right one, give it with --ca-file";
+  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
   case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     return "the certificate's issuer is unknown" + words
-           + "; give its CA file, or install the CA in the system's store";
+           + "; give the issuer's CA with --ca-file or SSL_CERT_FILE, or install it (package "
+             "ca-certificates has the public ones)";
   case X509_V_ERR_HOSTNAME_MISMATCH:
   case X509_V_ERR_IP_ADDRESS_MISMATCH:
     return "the certificate is not for '" + host + "'" + words + "; check the URL's host";
@@ -34,17 +37,36 @@ std::string explain_verification(long verdict, const std::string& host) {
     return "the certificate has expired" + words + "; renew it, or check this machine's clock";
   case X509_V_ERR_CERT_NOT_YET_VALID:
     return "the certificate is not valid yet" + words + "; check this machine's clock";
+  case X509_V_ERR_EE_KEY_TOO_SMALL:
+  case X509_V_ERR_CA_KEY_TOO_SMALL:
+  case X509_V_ERR_CA_MD_TOO_WEAK:
+    return "the certificate is too weak" + words + "; the server needs a new one";
   default:
     return "the certificate was not accepted" + words;
   }
 }
 
-bool is_not_tls(const error_code& ec) {
-  if (ec.category() != boost::asio::error::get_ssl_category())
-    return false;
-  auto reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
-  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST
-         || reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_UNKNOWN_PROTOCOL;
+/// What OpenSSL's reason means for the user; "" for one that needs its own words.
+error explain_reason(int reason) {
+  switch (reason) {
+  case SSL_R_WRONG_VERSION_NUMBER:  // also what a peer's text looks like
+  case SSL_R_HTTP_REQUEST:
+  case SSL_R_PACKET_LENGTH_TOO_LONG:
+    return {errc::invalid_argument,
+            "the server does not speak TLS on this port; use http:// or another port"};
+  case SSL_R_UNSUPPORTED_PROTOCOL:
+  case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    return {errc::denied, "the server speaks only versions older than TLS 1.2, which are not safe; "
+                          "it needs an update"};
+  case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+  case SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY:
+    return {errc::denied, "the server accepts nothing that we offer: it may want a client's "
+                          "certificate, which is not supported, or have old ciphers alone"};
+  case SSL_R_TLSV1_UNRECOGNIZED_NAME:
+    return {errc::denied, "the server does not know this host name; check the URL's host"};
+  default:
+    return {};
+  }
 }
 
 }  // namespace
@@ -54,6 +76,9 @@ result<tls_context> client_tls(const std::string& ca_file, bool verify_peer) {
   error_code ec;
   made->set_options(no_old_versions, ec);
   made->set_verify_mode(verify_peer ? ssl::verify_peer : ssl::verify_none, ec);
+  // A server that prefers HTTP/2 must know that we do not speak it. RFC 7301.
+  constexpr unsigned char protocols[] = "\x08http/1.1";
+  SSL_CTX_set_alpn_protos(made->native_handle(), protocols, sizeof protocols - 1);
   if (ca_file.empty())
     made->set_default_verify_paths(ec);
   else
@@ -96,15 +121,18 @@ bool expect_peer(SSL* tls, const std::string& host, bool verify) {
   return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls), host.c_str()) == 1;
 }
 
-std::string explain_handshake(const error_code& ec, SSL* tls, const std::string& host) {
+error explain_handshake(const error_code& ec, SSL* tls, const std::string& host) {
   if (auto verdict = SSL_get_verify_result(tls); verdict != X509_V_OK)
-    return "TLS: " + explain_verification(verdict, host);
-  if (is_not_tls(ec))
-    return "TLS: the server does not speak TLS on this port; use http:// or another port";
+    return {errc::denied, "TLS: " + explain_verification(verdict, host)};
+  if (ec.category() == boost::asio::error::get_ssl_category()) {
+    auto known = explain_reason(ERR_GET_REASON(static_cast<unsigned long>(ec.value())));
+    if (!known.detail.empty())
+      return {known.code, "TLS: " + known.detail};
+  }
   if (ec == boost::asio::error::eof || ec == ssl::error::stream_truncated
       || ec == boost::asio::error::connection_reset)
-    return "TLS: the server closed the connection during the handshake";
-  return "TLS: the handshake failed: " + ec.message();
+    return {errc::unavailable, "TLS: the server closed the connection during the handshake"};
+  return {errc::unavailable, "TLS: the handshake failed: " + ec.message()};
 }
 
 }  // namespace troupe

@@ -25,8 +25,9 @@ using tls_context = std::shared_ptr<boost::asio::ssl::context>;
 /// address. False when OpenSSL refuses the name.
 [[nodiscard]] bool expect_peer(SSL* tls, const std::string& host, bool verify);
 
-/// Why a client's handshake with `host` failed, and the mend.
-[[nodiscard]] std::string explain_handshake(const boost::system::error_code& ec, SSL* tls,
-                                            const std::string& host);
+/// Why a client's handshake with `host` failed, and the mend: denied for a certificate that was not
+/// accepted, invalid_argument for a port without TLS, unavailable for what may pass.
+[[nodiscard]] error explain_handshake(const boost::system::error_code& ec, SSL* tls,
+                                      const std::string& host);
 
 }  // namespace troupe

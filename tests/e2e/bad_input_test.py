@@ -65,6 +65,19 @@ class BadInput(TroupeTest):
         done = self.troupe("run", "?", "--model", "openai/gpt-4.1")
         self.assert_one_clear_line(done, "OPENAI_API_KEY")
 
+    def test_a_proxy_that_cannot_be_used(self):
+        def run(*more, **environment):
+            return self.troupe("run", "?", "--model", "openai/x", "--base-url", "https://x.invalid",
+                               *more, **{"OPENAI_API_KEY": "sk-test", **environment})
+
+        self.assert_one_clear_line(run(ALL_PROXY="socks5://p:1"), "ALL_PROXY", "socks5", "http://")
+        self.assert_one_clear_line(run("--proxy", "http://p:99999"), "--proxy", "1 to 65535")
+        done = run("--proxy", "http://me:secret@p:1")
+        self.assert_one_clear_line(done, "--proxy", "HTTPS_PROXY")
+        self.assertNotIn("secret", done.stderr)
+        self.assert_one_clear_line(run("--ca-file", "no.pem"), "--ca-file", "no.pem", "No such file")
+        self.assert_one_clear_line(run(SSL_CERT_FILE="no.pem"), "SSL_CERT_FILE", "no.pem")
+
     def test_an_unknown_provider(self):
         self.assert_one_clear_line(self.troupe("run", "?", "--model", "opnai/gpt"), "opnai", "openai")
 

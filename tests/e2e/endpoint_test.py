@@ -59,6 +59,29 @@ class Endpoints(TroupeTest):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 3)
 
+    def test_a_proxy_carries_the_requests_of_hosts_that_only_it_can_reach(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as proxy:
+            there = proxy.url.removesuffix("/v1")
+            done = self.eval("http://models.invalid/v1", 2, HTTP_PROXY=there)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(proxy.requests), 2)
+            self.assertEqual(proxy.headers[0]["host"], "models.invalid")
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
+
+    def test_a_proxy_that_is_down_is_named_with_its_variable(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            proxy = f"http://127.0.0.1:{s.getsockname()[1]}"
+        done = self.eval("https://models.invalid/v1", 1, "--attempts", 1, HTTPS_PROXY=proxy)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["error"])
+        self.assertIn(f"the proxy {proxy} (HTTPS_PROXY): connection refused", done.stderr)
+
+    def test_a_host_that_does_not_exist_is_final_and_looked_up_once(self):
+        before = time.monotonic()
+        done = self.eval(f"http://{'a' * 70}/v1", 1)  # a label may have 63 bytes: no server is asked
+        self.assertIn("does not exist; check its spelling", done.stderr)
+        self.assertLess(time.monotonic() - before, 10)
+
     def test_a_reply_that_is_not_json_ends_as_an_error_not_a_crash(self):
         with FakeEndpoint(lambda n, b: (200, {}, "<html>gateway</html>")) as server:
             done = self.eval(server.url, 2, "--attempts", 2)

@@ -228,8 +228,8 @@ TEST_CASE("a name that cannot be resolved is told apart from a dead server", "[h
     client.send(post({"http", std::string(70, 'a'), 80, ""}), never, call.done());
   for (auto& call : calls) {
     auto f = failed(call.wait());
-    CHECK(f.what.code == errc::unavailable);
-    CHECK(contains(f.what.detail, "cannot resolve the host name"));
+    CHECK(f.what.code == errc::not_found);
+    CHECK(contains(f.what.detail, "does not exist; check its spelling"));
     CHECK(!f.sent);
   }
 }

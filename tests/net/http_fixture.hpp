@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -97,6 +98,12 @@ inline bool contains(const std::string& text, std::string_view part) {
   return false;
 }
 
+/// REQUIRE for other threads than the test's, where Catch2's own is not safe.
+inline void must(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
 /// A listening socket whose every connection is handled by `script`, on a thread of its own.
 class raw_server {
 public:
@@ -116,6 +123,7 @@ public:
     std::size_t drain();
     /// The same, and returns what came.
     std::string read_to_end();
+    [[nodiscard]] int fd() const { return fd_; }
 
   private:
     friend class raw_server;

@@ -3,10 +3,34 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
+
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
 
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
+
+namespace {
+
+/// From here on the kernel throws away what the peer sends, and acknowledges none of it.
+void drop_all_that_comes(int fd) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  sock_fprog program{1, &nothing};
+  must(::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0);
+}
+
+/// Segments thrown away so far.
+std::uint32_t dropped_by(int fd) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> counts{};
+  socklen_t size = sizeof counts;
+  must(::getsockopt(fd, SOL_SOCKET, SO_MEMINFO, counts.data(), &size) == 0);
+  return counts[SK_MEMINFO_DROPS];
+}
+
+}  // namespace
 
 TEST_CASE("calls one after the other share one connection", "[http]") {
   reactor io;
@@ -126,24 +150,88 @@ TEST_CASE("an idle connection that the server closed costs no failure", "[http]"
   CHECK(server.accepted() == 10);
 }
 
-TEST_CASE("a request that meets the close of its reused connection is sent once more", "[http]") {
+TEST_CASE("a request that no byte of has arrived is sent once more, whatever its method",
+          "[http]") {
   reactor io;
-  raw_server server{[](auto& peer, int number) {
+  std::promise<void> deaf;
+  std::atomic<int> requests{0};
+  raw_server server{[&](auto& peer, int number) {
     peer.read_request();
+    ++requests;
     peer.send(ok);
     if (number == 1) {
-      peer.read_request();  // takes the second request, and closes without a byte
-      return;
+      drop_all_that_comes(peer.fd());
+      deaf.set_value();
+      must(becomes([&] { return dropped_by(peer.fd()) > 0; }));
+      return;  // closes, as a server does that had not seen the request on its way
     }
-    peer.read_request();
-    peer.send(ok);
     peer.drain();
   }};
   http_client client{io, {}};
   good(fetch(client, post(local(server.port()))));
-  CHECK(good(fetch(client, post(local(server.port())))).body == "ok");
+  deaf.get_future().wait();
+  CHECK(good(fetch(client, post(local(server.port())), soon(patience))).body == "ok");
+  CHECK(requests == 2);
   CHECK(client.stats().stale_retries == 1);
   CHECK(client.stats().connections_opened == 2);
+}
+
+namespace {
+
+/// A server whose first connection takes a second request, and ends without a byte of an answer.
+raw_server::script_fn swallows_the_second(std::atomic<int>& requests) {
+  return [&requests](auto& peer, int number) {
+    while (!peer.read_request().empty()) {
+      if (++requests == 2 && number == 1)
+        return;
+      peer.send(ok);
+    }
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a POST that the server may have seen is not sent twice", "[http]") {
+  reactor io;
+  std::atomic<int> requests{0};
+  raw_server server{swallows_the_second(requests)};
+  http_client client{io, {}};
+  good(fetch(client, post(local(server.port()))));
+  auto f = failed(fetch(client, post(local(server.port()))));
+  CHECK(f.what.code == errc::unavailable);
+  CHECK(contains(f.what.detail, "without an answer"));
+  CHECK(f.sent);
+  CHECK(requests == 2);
+  CHECK(server.accepted() == 1);
+  CHECK(client.stats().stale_retries == 0);
+}
+
+TEST_CASE("what is idempotent is sent once more, seen or not", "[http]") {
+  // RFC 9110, section 9.2.2, names the methods.
+  for (const auto* method : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}) {
+    reactor io;
+    std::atomic<int> requests{0};
+    raw_server server{swallows_the_second(requests)};
+    http_client client{io, {}};
+    good(fetch(client, post(local(server.port()))));
+    auto r = get(local(server.port()));
+    r.method = method;
+    CHECK(good(fetch(client, r)).status == 200);
+    CHECK(requests == 3);
+    CHECK(client.stats().stale_retries == 1);
+  }
+}
+
+TEST_CASE("over a unix socket a POST that was taken is not sent twice", "[http]") {
+  reactor io;
+  temp_dir dir;
+  std::atomic<int> requests{0};
+  raw_server server{swallows_the_second(requests), dir.file("s")};
+  http_client client{io, {}};
+  url to{"unix", dir.file("s"), 0, ""};
+  good(fetch(client, post(to)));
+  CHECK(failed(fetch(client, post(to))).sent);
+  CHECK(requests == 2);
 }
 
 TEST_CASE("the second try is the last", "[http]") {
@@ -156,8 +244,8 @@ TEST_CASE("the second try is the last", "[http]") {
     }
   }};
   http_client client{io, {}};
-  good(fetch(client, post(local(server.port()))));
-  auto f = failed(fetch(client, post(local(server.port()))));
+  good(fetch(client, get(local(server.port()))));
+  auto f = failed(fetch(client, get(local(server.port()))));
   CHECK(f.what.code == errc::unavailable);
   CHECK(contains(f.what.detail, "without an answer"));
   CHECK(f.sent);

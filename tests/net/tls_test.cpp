@@ -1,49 +1,19 @@
 #include "tests/net/http_fixture.hpp"
+#include "tests/net/test_authority.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <openssl/ssl.h>
 
 #include <cstdlib>
+#include <fstream>
+
+#include <sys/socket.h>
 
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Certificates made on the spot: a CA, and keys signed by it.
-class authority {
-public:
-  authority() {
-    run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-        " -subj '/CN=test CA' -keyout ca.key -out ca.pem");
-  }
-
-  [[nodiscard]] std::string ca_file() const { return dir_.file("ca.pem"); }
-
-  /// `names` as OpenSSL's subjectAltName, e.g. "DNS:localhost,IP:127.0.0.1".
-  http_server::options issue(const std::string& name, const std::string& names,
-                             const std::string& validity = "-days 2") {
-    run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj '/CN=" + name
-        + "' -keyout " + name + ".key -out " + name + ".csr");
-    run("echo subjectAltName=" + names + " > " + name + ".ext");
-    run("openssl x509 -req -in " + name + ".csr -CA ca.pem -CAkey ca.key -CAcreateserial "
-        + validity + " -extfile " + name + ".ext -out " + name + ".pem");
-    return {.certificate_file = dir_.file(name + ".pem"), .key_file = dir_.file(name + ".key")};
-  }
-
-private:
-  void run(const std::string& command) const {
-    auto status = std::system(("cd '" + dir_.file("") + "' && " + command + " 2>> log").c_str());
-    REQUIRE(status == 0);
-  }
-
-  temp_dir dir_;
-};
-
-authority& ca() {
-  static authority made;
-  return made;
-}
 
 http_server::options localhost_certificate() {
   static auto made = ca().issue("local", "DNS:localhost,IP:127.0.0.1");
@@ -52,6 +22,20 @@ http_server::options localhost_certificate() {
 
 std::unique_ptr<http_server> serve_tls(reactor& io, http_server::options opts) {
   return serve(io, echo, std::move(opts));
+}
+
+/// A server's side of one handshake on a blocking socket, with OpenSSL alone: for what http_server
+/// does not offer. `change` sets it up.
+void shake_as_server(raw_server::peer& client, const http_server::options& mine,
+                     const std::function<void(SSL_CTX*)>& change) {
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{SSL_CTX_new(TLS_server_method()),
+                                                            &SSL_CTX_free};
+  must(SSL_CTX_use_certificate_chain_file(context.get(), mine.certificate_file.c_str()) == 1);
+  must(SSL_CTX_use_PrivateKey_file(context.get(), mine.key_file.c_str(), SSL_FILETYPE_PEM) == 1);
+  change(context.get());
+  std::unique_ptr<SSL, decltype(&SSL_free)> tls{SSL_new(context.get()), &SSL_free};
+  SSL_set_fd(tls.get(), client.fd());
+  SSL_accept(tls.get());
 }
 
 http_failure refused(http_client& client, const url& to) {
@@ -86,8 +70,9 @@ TEST_CASE("an issuer that is not known is refused by name", "[tls]") {
   authority other;
   http_client client{io, {.ca_file = other.ca_file()}};
   auto f = refused(client, {"https", "localhost", server->port(), ""});
-  CHECK(f.what.code == errc::unavailable);
+  CHECK(f.what.code == errc::denied);
   CHECK(contains(f.what.detail, "issuer is unknown"));
+  CHECK(contains(f.what.detail, "--ca-file or SSL_CERT_FILE"));
   CHECK(client.stats().open == 0);
   http_client system_roots{io, {}};
   CHECK(contains(refused(system_roots, {"https", "localhost", server->port(), ""}).what.detail,
@@ -112,6 +97,126 @@ TEST_CASE("an expired certificate is refused as that", "[tls]") {
   http_client client{io, {.ca_file = ca().ca_file()}};
   CHECK(contains(refused(client, {"https", "localhost", server->port(), ""}).what.detail,
                  "has expired"));
+}
+
+TEST_CASE("a certificate that is not valid yet is refused as that", "[tls]") {
+  reactor io;
+  auto server = serve_tls(io, ca().issue_for_tomorrow("young", "DNS:localhost"));
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", server->port(), ""});
+  CHECK(f.what.code == errc::denied);
+  CHECK(contains(f.what.detail, "is not valid yet"));
+  CHECK(contains(f.what.detail, "check this machine's clock"));
+}
+
+TEST_CASE("a self-signed certificate is refused as that, and accepted as its own CA", "[tls]") {
+  reactor io;
+  auto server = serve_tls(io, ca().self_signed("alone", "DNS:localhost"));
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", server->port(), ""});
+  CHECK(f.what.code == errc::denied);
+  CHECK(contains(f.what.detail, "the certificate is self-signed"));
+  CHECK(contains(f.what.detail, "give it with --ca-file"));
+  http_client knows{io, {.ca_file = ca().file("alone.pem")}};
+  CHECK(fetch(knows, post({"https", "localhost", server->port(), ""})));
+}
+
+TEST_CASE("a server that speaks old versions alone is refused as that", "[tls]") {
+  reactor io;
+  auto mine = localhost_certificate();
+  raw_server old{[&](auto& peer, int) {
+    shake_as_server(peer, mine, [](SSL_CTX* c) {
+      SSL_CTX_set_cipher_list(c, "ALL:@SECLEVEL=0");
+      SSL_CTX_set_min_proto_version(c, TLS1_VERSION);
+      SSL_CTX_set_max_proto_version(c, TLS1_1_VERSION);
+    });
+  }};
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", old.port(), ""});
+  CHECK(f.what.code == errc::denied);
+  CHECK(contains(f.what.detail, "only versions older than TLS 1.2"));
+}
+
+TEST_CASE("a server that wants a client's certificate is told apart", "[tls]") {
+  reactor io;
+  auto mine = localhost_certificate();
+  raw_server strict{[&](auto& peer, int) {
+    shake_as_server(peer, mine, [](SSL_CTX* c) {
+      SSL_CTX_set_max_proto_version(c, TLS1_2_VERSION);
+      SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    });
+  }};
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", strict.port(), ""});
+  CHECK(f.what.code == errc::denied);
+  CHECK(contains(f.what.detail, "it may want a client's certificate"));
+}
+
+TEST_CASE("the server learns the host's name, and that we speak HTTP/1.1", "[tls]") {
+  reactor io;
+  struct heard {
+    std::string name, protocols;
+  };
+  std::promise<heard> told;
+  auto mine = localhost_certificate();
+  raw_server server{[&](auto& peer, int) {
+    shake_as_server(peer, mine, [&](SSL_CTX* c) {
+      SSL_CTX_set_alpn_select_cb(
+        c,
+        [](SSL* tls, const unsigned char**, unsigned char*, const unsigned char* in,
+           unsigned int size, void* into) {
+          heard h;
+          const auto* name = SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
+          h.name = name != nullptr ? name : "(none)";
+          h.protocols.assign(reinterpret_cast<const char*>(in), size);
+          static_cast<std::promise<heard>*>(into)->set_value(h);
+          return SSL_TLSEXT_ERR_ALERT_FATAL;
+        },
+        &told);
+    });
+  }};
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", server.port(), ""});
+  CHECK(contains(f.what.detail, "TLS: the handshake failed: "));
+  auto what = told.get_future().get();
+  CHECK(what.name == "localhost");
+  CHECK(what.protocols == "\x08http/1.1");  // RFC 7301, section 3.1
+}
+
+TEST_CASE("a request to a port that speaks TLS says to write https://", "[tls]") {
+  reactor io;
+  raw_server tls_port{[](auto& peer, int) {
+    peer.send("\x15\x03\x01");  // the alert unexpected_message: RFC 8446, sections 5.1 and 6
+    peer.send({"\x00\x02\x02\x0a", 4});
+    peer.drain();
+  }};
+  http_client client{io, {}};
+  auto f = failed(fetch(client, post(local(tls_port.port())), soon(patience)));
+  CHECK(f.what.code == errc::invalid_argument);
+  CHECK(contains(f.what.detail, "the server speaks TLS on this port; write https://"));
+}
+
+TEST_CASE("a handshake that is cut is no verdict on the certificate", "[tls]") {
+  reactor io;
+  raw_server cuts{[](auto& peer, int) {
+    std::array<char, 64> some;
+    static_cast<void>(::recv(peer.fd(), some.data(), some.size(), 0));
+    peer.send({"\x16\x03\x03\x00\x40\x02", 6});  // the beginning of a ServerHello
+  }};
+  http_client client{io, {.ca_file = ca().ca_file()}};
+  auto f = refused(client, {"https", "localhost", cuts.port(), ""});
+  CHECK(f.what.code == errc::unavailable);
+  CHECK(contains(f.what.detail, "closed the connection during the handshake"));
+}
+
+TEST_CASE("a CA file without a certificate is refused with its name", "[tls]") {
+  reactor io;
+  temp_dir dir;
+  std::ofstream{dir.file("ca.pem")} << "not a certificate\n";
+  http_client client{io, {.ca_file = dir.file("ca.pem")}};
+  auto f = refused(client, {"https", "localhost", 1, ""});
+  CHECK(f.what.code == errc::invalid_argument);
+  CHECK(contains(f.what.detail, "cannot use the CA file '" + dir.file("ca.pem")));
 }
 
 TEST_CASE("a server without TLS is told apart from one with a bad certificate", "[tls]") {
