@@ -76,9 +76,9 @@ struct model_request {
   transcript_view messages{};
   run_id run{};            ///< for traces and fairness; not sent
   std::uint32_t turn = 0;  ///< assistant messages so far; mocks use it
+  time_point deadline = never;
   /// Of several independent replies to one request, which: the epoch. Caches tell them apart.
   std::uint32_t draw = 0;
-  time_point deadline = never;
 };
 
 struct model_reply {
