@@ -118,6 +118,7 @@ private:
     ++effect_;
     asking_ = true;
     asked_ = context_->clock->now();
+    request.draw = run_.draw;
     auto client = context_->model->get();
     if (!client) {
       ask_later(std::move(request), tries, "no model client is running");

@@ -36,7 +36,8 @@ struct agent_run {
   run_id run;
   std::string sample;
   std::vector<sandbox_file> files;
-  caf::actor owner;  ///< gets run_finished
+  caf::actor owner;        ///< gets run_finished
+  std::uint32_t draw = 0;  ///< of its model requests
 };
 
 /// Understands run_start, run_cancel and stop (as a cancel); quits after run_finished. Every event

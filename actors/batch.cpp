@@ -62,7 +62,7 @@ private:
   void start(batch_item item) {
     run_id run{next_run_++};
     auto [input, files] = plan_.input(item);
-    agent_run own{run, item.sample, std::move(files), caf::actor{self_}};
+    agent_run own{run, item.sample, std::move(files), caf::actor{self_}, item.epoch};
     child_spec spec;
     spec.name = "run-" + to_string(run);
     spec.restart = restart_type::temporary;

@@ -112,6 +112,9 @@ struct attempt_due {
 };
 struct pause_over {};
 
+/// Internal to reply_keeper: what was kept is to be made durable.
+struct flush_due {};
+
 // --- tool_host
 // ------------------------------------------------------------------------------------
 
@@ -267,6 +270,7 @@ TROUPE_LOCAL_MESSAGE(model_cancel)
 TROUPE_LOCAL_MESSAGE(attempt_done)
 TROUPE_LOCAL_MESSAGE(attempt_due)
 TROUPE_LOCAL_MESSAGE(pause_over)
+TROUPE_LOCAL_MESSAGE(flush_due)
 TROUPE_LOCAL_MESSAGE(tool_call)
 TROUPE_LOCAL_MESSAGE(tool_answer)
 TROUPE_LOCAL_MESSAGE(sandbox_open)
@@ -312,6 +316,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::model_cancel))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_done))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::pause_over))
+CAF_ADD_TYPE_ID(troupe, (troupe::flush_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::tool_call))
 CAF_ADD_TYPE_ID(troupe, (troupe::tool_answer))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_open))

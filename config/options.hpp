@@ -34,6 +34,12 @@ struct model_options {
   std::string extra_body;             ///< JSON object merged into each request; empty: none
   millis request_timeout{300'000};    ///< one request, from sent to the whole reply
   millis stall_timeout{120'000};      ///< from one piece of a streamed reply to the next
+  std::string cache = "off";            ///< of replies: off, on, read, refresh
+  std::string cache_file;               ///< empty: in the user's cache folder
+  millis cache_max_age{0};              ///< older replies are not used; 0: any age is
+  std::string record;                   ///< new file for all requests and replies; empty: none
+  std::string replay;                   ///< such a file stands in for the model; empty: none
+  std::string replay_match = "exact";   ///< exact, loose
   std::uint32_t attempts = 6;         ///< requests for one reply, the first included
   std::uint32_t max_connections = 0;  ///< requests in flight; 0: as many as max_concurrency
   std::string proxy;                  ///< "http://host:port"; "none"; empty: what the variables say

@@ -330,6 +330,79 @@ std::vector<option_spec> agent_rows() {
   };
 }
 
+std::vector<option_spec> reply_rows() {
+  using t = option_type;
+  constexpr std::string_view g = "Kept replies";
+  return {
+    {"cache",
+     t::choice,
+     "off",
+     0,
+     0,
+     {"off", "on", "read", "refresh"},
+     on_both,
+     g,
+     "keep replies, and use kept ones (read: only use; refresh: only keep)",
+     "",
+     [](settings& s, const option_value& v) { s.model.cache = text(v); }},
+    {"cache_file",
+     t::text,
+     "",
+     0,
+     0,
+     {},
+     on_both,
+     g,
+     "where they are kept (default: in the user's cache folder)",
+     "",
+     [](settings& s, const option_value& v) { s.model.cache_file = text(v); }},
+    {"cache_max_age",
+     t::duration,
+     "0",
+     0,
+     10 * 365 * day,
+     {},
+     on_both,
+     g,
+     "older replies are not used (0: any age is)",
+     "",
+     [](settings& s, const option_value& v) { s.model.cache_max_age = span(v); }},
+    {"record",
+     t::text,
+     "",
+     0,
+     0,
+     {},
+     on_both,
+     g,
+     "write all requests and replies into this new file",
+     "",
+     [](settings& s, const option_value& v) { s.model.record = text(v); }},
+    {"replay",
+     t::text,
+     "",
+     0,
+     0,
+     {},
+     on_both,
+     g,
+     "answer from such a file instead of the model",
+     "",
+     [](settings& s, const option_value& v) { s.model.replay = text(v); }},
+    {"replay_match",
+     t::choice,
+     "exact",
+     0,
+     0,
+     {"exact", "loose"},
+     on_both,
+     g,
+     "how a request is found in it (loose: by what the messages say)",
+     "",
+     [](settings& s, const option_value& v) { s.model.replay_match = text(v); }},
+  };
+}
+
 std::vector<option_spec> sandbox_rows() {
   using t = option_type;
   constexpr std::string_view g = "Sandbox";
@@ -598,7 +671,7 @@ std::vector<option_spec> output_rows() {
 const std::vector<option_spec>& option_table() {
   static const auto table = [] {
     std::vector<option_spec> all;
-    for (auto rows : {model_rows(), agent_rows(), sandbox_rows(), batch_rows(), output_rows()})
+    for (auto rows : {model_rows(), reply_rows(), agent_rows(), sandbox_rows(), batch_rows(), output_rows()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

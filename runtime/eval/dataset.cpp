@@ -1,14 +1,13 @@
 #include "runtime/eval/dataset.hpp"
 
+#include "runtime/core/digest.hpp"
 #include "runtime/core/text.hpp"
 #include "runtime/eval/read_file.hpp"
 #include "runtime/eval/sample_reader.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <unordered_map>
 
@@ -17,17 +16,6 @@ namespace {
 
 constexpr std::size_t max_dataset_bytes = std::size_t{4} << 30;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-    return {};
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i)
-    hex += fmt::format("{:02x}", digest[i]);
-  return hex;
-}
 
 bool has_extension(const std::string& name, std::string_view extension) {
   auto have = std::filesystem::path{name}.extension().string();

@@ -66,6 +66,60 @@ result<json> extra_body_from(const model_options& o) {
   return parsed;
 }
 
+/// What of the settings and the environment must not get into a file.
+std::vector<std::string> secrets_of(const model_target& target, const env_lookup& env) {
+  std::vector<std::string> out;
+  if (!target.key_variable.empty())
+    out.push_back(env(target.key_variable).value_or(""));
+  for (const auto& [name, text] : target.headers)
+    out.push_back(text);
+  return out;
+}
+
+/// Nobody is called when a recording is played: no key is needed.
+result<model_target> target_of(const settings& s, const env_lookup& env) {
+  auto options = s.model;
+  if (!options.replay.empty() && options.base_url.empty())
+    options.base_url = "http://replayed.invalid";
+  return parse_model_name(options, env);
+}
+
+std::string cache_file(const std::string& given, const env_lookup& env) {
+  if (!given.empty())
+    return given;
+  auto home = env("XDG_CACHE_HOME").value_or("");
+  return (home.empty() ? env("HOME").value_or(".") + "/.cache" : home) + "/troupe/replies.db";
+}
+
+cache_use use_of(const std::string& word) {
+  return word == "on"        ? cache_use::on
+         : word == "read"    ? cache_use::read
+         : word == "refresh" ? cache_use::refresh
+                             : cache_use::off;
+}
+
+result<std::shared_ptr<reply_shelf>> shelf_from(const model_options& o, const model_target& target,
+                                                const env_lookup& env) {
+  auto use = use_of(o.cache);
+  if ((use != cache_use::off) + !o.record.empty() + !o.replay.empty() > 1)
+    return fail(errc::invalid_argument,
+                "cache, record and replay exclude each other: choose one of them");
+  auto shared = [](auto made) { return std::shared_ptr<reply_shelf>{std::move(made)}; };
+  if (!o.record.empty())
+    return make_recording_shelf(o.record, secrets_of(target, env)).map(shared);
+  if (!o.replay.empty())
+    return make_playing_shelf(
+             o.replay, o.replay_match == "loose" ? cassette_match::loose : cassette_match::exact,
+             secrets_of(target, env))
+      .map(shared);
+  if (use == cache_use::off)
+    return std::shared_ptr<reply_shelf>{};
+  return reply_cache::open(cache_file(o.cache_file, env)).map([&](auto store) {
+    auto age = std::chrono::duration_cast<std::chrono::seconds>(o.cache_max_age);
+    return shared(make_cache_shelf(std::move(store), use, age));
+  });
+}
+
 std::uint32_t in_flight_of(const settings& s) {
   return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
 }
@@ -141,8 +195,21 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
   return o;
 }
 
+result<void> add_shelf(runtime_options& options, const settings& s, const env_lookup& env) {
+  auto target = target_of(s, env);
+  if (!target)
+    return fail(target.error());
+  auto shelf = shelf_from(s.model, *target, env);
+  if (!shelf)
+    return fail(shelf.error());
+  options.shelf = *std::move(shelf);
+  options.keeper.format = make_codec(codec_from(*target));
+  options.keeper.base = target->base_url.empty() ? s.model.model : target->base_url;
+  return {};
+}
+
 result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
-  auto target = parse_model_name(s.model, env);
+  auto target = target_of(s, env);
   if (!target)
     return fail(target.error());
   if (target->provider == "mock")
@@ -232,7 +299,7 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   o.step_time = s.agent.step_time;
   o.step_grace = s.agent.step_grace;
   o.token_budget = s.agent.token_budget;
-  if (auto target = parse_model_name(s.model, env))
+  if (auto target = target_of(s, env))
     o.model.model = target->model;
   o.model.temperature = s.model.temperature;
   o.model.max_output_tokens = s.model.max_tokens;

@@ -24,6 +24,12 @@ namespace troupe {
 [[nodiscard]] result<runtime::make_endpoint> endpoint_from(const settings& s,
                                                            const env_lookup& env);
 
+/// Sets the options' shelf, if the settings ask for a cache or a recording.
+/// Errors  invalid_argument: more than one of them; those of opening the file, or of the model's
+///         name.
+[[nodiscard]] result<void> add_shelf(runtime_options& options, const settings& s,
+                                     const env_lookup& env);
+
 /// The profile that the settings name, with what they say otherwise.
 /// Errors  find_profile's; invalid_argument: the executor cannot give what the profile demands.
 [[nodiscard]] result<profile_settings> profile_from(const settings& s);

@@ -234,12 +234,14 @@ result<void> evaluation::impl::begin() {
     before = std::move(*earlier);
   }
 
+  auto parts =
+    runtime_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
+  if (auto added = add_shelf(parts, o, request.env); !added)
+    return added;
   auto started =
-    runtime::start(runtime_options_from(o, profile->profile, request.env,
-                                        static_cast<bool>(request.events)),
-                   *model, *boxes, std::move(store), [this](const error& e) {
-                     tell("failed", "the runtime gave up: " + e.detail, {});
-                   });
+    runtime::start(std::move(parts), *model, *boxes, std::move(store), [this](const error& e) {
+      tell("failed", "the runtime gave up: " + e.detail, {});
+    });
   if (!started)
     return fail(started.error());
   host = std::move(*started);
@@ -273,6 +275,7 @@ result<void> evaluation::impl::begin() {
 
 json evaluation::impl::stats() const {
   const auto& m = host->model_stats();
+  const auto& shelf = host->shelf_stats();
   const auto& b = host->pool_stats();
   auto http = host->http_stats();
   json out{{"process", process_stats()},
@@ -282,6 +285,10 @@ json evaluation::impl::stats() const {
              {"retries", m.retries.load()},
              {"rate_limited", m.rate_limited.load()},
              {"failures", m.failures.load()}}},
+           {"shelf",
+            {{"found", shelf.found.load()},
+             {"shared", shelf.shared.load()},
+             {"asked", shelf.asked.load()}}},
            {"http",
             {{"requests", http.requests},
              {"connections_opened", http.connections_opened},

@@ -72,6 +72,7 @@ struct runtime::impl {
   std::shared_ptr<supervision_log> reports;
 
   std::shared_ptr<address> model_at = std::make_shared<address>();
+  std::shared_ptr<address> shelf_at = std::make_shared<address>();
   std::shared_ptr<address> executor_at = std::make_shared<address>();
   std::shared_ptr<address> journal_at = std::make_shared<address>();
   std::shared_ptr<address> hub_at = std::make_shared<address>();
@@ -79,6 +80,7 @@ struct runtime::impl {
   std::vector<std::shared_ptr<address>> tool_hosts_at;
   std::shared_ptr<hub_interest> interest = std::make_shared<hub_interest>();
   std::shared_ptr<model_client_stats> model_stats = std::make_shared<model_client_stats>();
+  std::shared_ptr<reply_keeper_stats> shelf_stats = std::make_shared<reply_keeper_stats>();
   std::shared_ptr<executor_pool_stats> pool_stats = std::make_shared<executor_pool_stats>();
 
   caf::actor_system_config config;
@@ -121,10 +123,15 @@ std::vector<child_spec> runtime::impl::tree() {
   children.push_back(permanent("event_hub", hub_at, [this](caf::actor_system& sys) {
     return spawn_event_hub(sys, interest);
   }));
-  children.push_back(supervisor_child(
-    group("models", {permanent("model_client", model_at, [this](caf::actor_system& sys) {
-            return spawn_model_client(sys, model, options.model, model_stats, io);
-          })})));
+  std::vector<child_spec> models{
+    permanent("model_client", model_at, [this](caf::actor_system& sys) {
+      return spawn_model_client(sys, model, options.model, model_stats, io);
+    })};
+  if (options.shelf)
+    models.push_back(permanent("reply_keeper", shelf_at, [this](caf::actor_system& sys) {
+      return spawn_reply_keeper(sys, model_at, options.shelf, options.keeper, shelf_stats, io);
+    }));
+  children.push_back(supervisor_child(group("models", std::move(models))));
 
   std::vector<child_spec> hosts;
   for (std::size_t i = 0; i < options.tool_hosts; ++i) {
@@ -225,7 +232,8 @@ runtime::~runtime() {
   }
   for (auto& cell : p.tool_hosts_at)
     cell->set(nullptr);
-  for (auto* cell : {&p.model_at, &p.executor_at, &p.journal_at, &p.hub_at, &p.agents_at})
+  for (auto* cell :
+       {&p.model_at, &p.shelf_at, &p.executor_at, &p.journal_at, &p.hub_at, &p.agents_at})
     (*cell)->set(nullptr);
   p.system.reset();
   if (p.store)
@@ -244,7 +252,7 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
   c->start = code_agent::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
-  c->model = impl_->model_at;
+  c->model = impl_->options.shelf ? impl_->shelf_at : impl_->model_at;
   if (impl_->box_maker)
     c->executor = impl_->executor_at;
   if (impl_->store)
@@ -273,6 +281,10 @@ journal_thread* runtime::store() const noexcept {
 
 const model_client_stats& runtime::model_stats() const noexcept {
   return *impl_->model_stats;
+}
+
+const reply_keeper_stats& runtime::shelf_stats() const noexcept {
+  return *impl_->shelf_stats;
 }
 
 const executor_pool_stats& runtime::pool_stats() const noexcept {

@@ -6,6 +6,7 @@
 #include "actors/endpoint.hpp"
 #include "actors/executor_pool.hpp"
 #include "actors/model_client.hpp"
+#include "actors/reply_keeper.hpp"
 #include "actors/supervisor.hpp"
 #include "runtime/journal/journal_thread.hpp"
 #include "runtime/net/http.hpp"
@@ -24,6 +25,8 @@ struct runtime_options {
   std::size_t tool_hosts = 4;      ///< native tool calls at once
   http_client_limits http;
   model_client_options model;
+  std::shared_ptr<reply_shelf> shelf;  ///< in front of the model; null: none
+  reply_keeper_options keeper;         ///< of the shelf
   executor_pool_options pool;
   millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
 };
@@ -67,6 +70,7 @@ public:
   [[nodiscard]] journal_thread* store() const noexcept;
 
   [[nodiscard]] const model_client_stats& model_stats() const noexcept;
+  [[nodiscard]] const reply_keeper_stats& shelf_stats() const noexcept;
   [[nodiscard]] const executor_pool_stats& pool_stats() const noexcept;
   [[nodiscard]] http_client_stats http_stats() const;
 

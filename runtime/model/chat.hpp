@@ -77,6 +77,8 @@ struct model_request {
   run_id run{};            ///< for traces and fairness; not sent
   std::uint32_t turn = 0;  ///< assistant messages so far; mocks use it
   time_point deadline = never;
+  /// Of several independent replies to one request, which: the epoch. Caches tell them apart.
+  std::uint32_t draw = 0;
 };
 
 struct model_reply {
