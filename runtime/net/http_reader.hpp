@@ -14,6 +14,7 @@ namespace troupe {
 /// A request or a response; the members of the other stay empty.
 struct http_message {
   unsigned status = 0;
+  unsigned version = 11;  ///< 10 for HTTP/1.0, 11 for HTTP/1.1
   std::string method;
   std::string target;
   header_fields headers;  ///< names in lower case
