@@ -21,8 +21,8 @@ micros thread_cpu() {
 }
 
 /// What lives on the server's thread. Timers and bodies hold it, so it outlasts the server.
-struct mock_floor : std::enable_shared_from_this<mock_floor> {
-  mock_floor(mock_script script, const mock_server_settings& s, reactor& r)
+struct mock_state : std::enable_shared_from_this<mock_state> {
+  mock_state(mock_script script, const mock_server_settings& s, reactor& r)
     : settings{s}, io{r}, service{std::move(script), s.service, now()}, began{r.now()} {}
 
   const mock_server_settings settings;
@@ -36,6 +36,9 @@ struct mock_floor : std::enable_shared_from_this<mock_floor> {
   void handle(const server_request& request, const http_server::respond_fn& respond);
   void send(mock_turn turn, const http_server::respond_fn& respond,
             const std::shared_ptr<void>& presence);
+  void hang_up(const mock_answer& answer, const http_server::respond_fn& respond,
+               const std::shared_ptr<void>& presence);
+  void count(const mock_turn& turn);
   [[nodiscard]] std::shared_ptr<void> enter();
   void probe();
 
@@ -58,8 +61,8 @@ struct mock_floor : std::enable_shared_from_this<mock_floor> {
 /// The pieces of an answer, each at its time.
 class timed_body {
 public:
-  timed_body(std::shared_ptr<mock_floor> floor, mock_answer answer, std::shared_ptr<void> presence)
-    : floor_{std::move(floor)}, pieces_{std::move(answer.pieces)}, end_{answer.end},
+  timed_body(std::shared_ptr<mock_state> state, mock_answer answer, std::shared_ptr<void> presence)
+    : state_{std::move(state)}, pieces_{std::move(answer.pieces)}, end_{answer.end},
       presence_{std::move(presence)} {}
 
   void give(const give_piece_fn& give) {
@@ -68,7 +71,7 @@ public:
     if (wait <= micros{0})
       give(std::move(piece));
     else
-      floor_->later(wait, [give, piece = std::move(piece)]() mutable { give(std::move(piece)); });
+      state_->later(wait, [give, piece = std::move(piece)]() mutable { give(std::move(piece)); });
   }
 
 private:
@@ -84,7 +87,7 @@ private:
     return out;
   }
 
-  std::shared_ptr<mock_floor> floor_;
+  std::shared_ptr<mock_state> state_;
   std::vector<mock_piece> pieces_;
   mock_answer::ending end_;
   std::size_t next_ = 0;
@@ -101,13 +104,13 @@ server_response busy_response() {
 }
 
 /// Counts a request as in flight for as long as somebody holds the result.
-std::shared_ptr<void> mock_floor::enter() {
+std::shared_ptr<void> mock_state::enter() {
   ++stats.in_flight;
   stats.peak_in_flight = std::max(stats.peak_in_flight, stats.in_flight);
   return {nullptr, [self = shared_from_this()](void*) { --self->stats.in_flight; }};
 }
 
-void mock_floor::handle(const server_request& request, const http_server::respond_fn& respond) {
+void mock_state::handle(const server_request& request, const http_server::respond_fn& respond) {
   ++stats.requests;
   if (stats.in_flight >= settings.max_in_flight) {
     ++stats.by_status[503];
@@ -126,28 +129,25 @@ void mock_floor::handle(const server_request& request, const http_server::respon
     });
 }
 
-void mock_floor::send(mock_turn turn, const http_server::respond_fn& respond,
+void mock_state::count(const mock_turn& turn) {
+  if (turn.message)
+    stats.tokens += turn.message->reply.usage;
+  stats.limited += turn.limited ? 1 : 0;
+  if (turn.fault)
+    ++stats.faults[static_cast<std::size_t>(turn.fault->kind)];
+}
+
+void mock_state::send(mock_turn turn, const http_server::respond_fn& respond,
                       const std::shared_ptr<void>& presence) {
-  auto usage = turn.message ? turn.message->reply.usage : token_usage{};
-  auto limited = turn.limited;
-  auto fault = turn.fault;
+  count(turn);
   auto answer = service.bytes_of(std::move(turn));
-  stats.tokens += usage;
-  stats.limited += limited ? 1 : 0;
   stats.streams += answer.streamed ? 1 : 0;
   ++stats.by_status[answer.no_answer ? 0 : answer.status];
-  if (fault)
-    ++stats.faults[static_cast<std::size_t>(fault->kind)];
-  server_response out;
   if (answer.no_answer) {
-    out.drop = true;
-    out.reset = answer.end == mock_answer::ending::reset;
-    if (answer.hang <= micros{0})
-      respond(std::move(out));
-    else
-      later(answer.hang, [respond, presence, out] { respond(out); });
+    hang_up(answer, respond, presence);
     return;
   }
+  server_response out;
   out.status = answer.status;
   out.headers = std::move(answer.headers);
   if (answer.streamed) {
@@ -159,8 +159,19 @@ void mock_floor::send(mock_turn turn, const http_server::respond_fn& respond,
   respond(std::move(out));
 }
 
+void mock_state::hang_up(const mock_answer& answer, const http_server::respond_fn& respond,
+                         const std::shared_ptr<void>& presence) {
+  server_response out;
+  out.drop = true;
+  out.reset = answer.end == mock_answer::ending::reset;
+  if (answer.hang <= micros{0})
+    respond(std::move(out));
+  else
+    later(answer.hang, [respond, presence, out] { respond(out); });
+}
+
 /// Work that has no latency sets no timers: this one shows how far the thread is behind.
-void mock_floor::probe() {
+void mock_state::probe() {
   later(probe_interval, [this] { probe(); });
 }
 
@@ -169,7 +180,7 @@ void mock_floor::probe() {
 struct mock_server::impl {
   std::string address;
   reactor io;
-  std::shared_ptr<mock_floor> floor;
+  std::shared_ptr<mock_state> state;
   std::unique_ptr<http_server> server;
 };
 
@@ -179,16 +190,16 @@ result<std::unique_ptr<mock_server>> mock_server::start(mock_script script,
                                                         const mock_server_settings& settings) {
   auto made = std::make_unique<impl>();
   made->address = settings.address;
-  made->floor = std::make_shared<mock_floor>(std::move(script), settings, made->io);
+  made->state = std::make_shared<mock_state>(std::move(script), settings, made->io);
   auto listening = http_server::listen(
     made->io, {.address = settings.address, .port = settings.port},
-    [floor = made->floor](const server_request& request, const http_server::respond_fn& respond) {
-      floor->handle(request, respond);
+    [state = made->state](const server_request& request, const http_server::respond_fn& respond) {
+      state->handle(request, respond);
     });
   if (!listening)
     return fail(listening.error());
   made->server = std::move(*listening);
-  made->io.post([floor = made->floor] { floor->probe(); });
+  made->io.post([state = made->state] { state->probe(); });
   return std::unique_ptr<mock_server>{new mock_server{std::move(made)}};
 }
 
@@ -211,10 +222,10 @@ mock_stats mock_server::stats() {
   std::promise<mock_stats> answer;
   auto ready = answer.get_future();
   impl_->io.post([&] {
-    auto& kept = impl_->floor->stats;
+    auto& kept = impl_->state->stats;
     auto out = kept;
     kept.worst_lag = micros{0};
-    out.wall = std::chrono::duration_cast<micros>(impl_->io.now() - impl_->floor->began);
+    out.wall = std::chrono::duration_cast<micros>(impl_->io.now() - impl_->state->began);
     out.cpu = thread_cpu();
     out.connections = impl_->server->accepted();
     out.open = impl_->server->open();

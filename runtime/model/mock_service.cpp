@@ -14,6 +14,7 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t past_bytes = 64u << 20;
+constexpr millis failure_pause{60'000};  // of a scripted timeout
 constexpr json_limits request_limits{.max_bytes = 64u << 20, .max_depth = 100};
 
 /// SplitMix's output is another for every number: ids of one server differ.
@@ -185,65 +186,82 @@ void mock_service::list_models(call& c) const {
   c.turn.ready = dump_json(out);
 }
 
-void mock_service::reply_to(call& c, mock_ask ask) {
-  if (!ask.previous.empty()) {
-    auto before = past_.find(ask.previous);
-    if (!before)
-      return fail_with(c, {400, "Previous response with id '" + ask.previous + "' not found.",
-                           "invalid_request_error", "previous_response_id",
-                           "previous_response_not_found"});
-    ask.task = std::move(before->task);
-    ask.turn += before->turns;
+/// Goes on from a reply that was given before. False when there is none of that id.
+bool mock_service::go_on(call& c, mock_ask& ask) const {
+  auto before = past_.find(ask.previous);
+  if (!before) {
+    fail_with(c, {400, "Previous response with id '" + ask.previous + "' not found.",
+                  "invalid_request_error", "previous_response_id", "previous_response_not_found"});
+    return false;
   }
+  ask.task = std::move(before->task);
+  ask.turn += before->turns;
+  return true;
+}
+
+void mock_service::reply_to(call& c, mock_ask ask) {
+  if (!ask.previous.empty() && !go_on(c, ask))
+    return;
   c.model = ask.model;
-  auto drawn = script_.answer(
-    {ask.task, ask.last, ask.model, ask.turn, c.request.body.size() / 4, c.wire.call_prefix},
-    c.random);
-  c.turn.latency = drawn.latency;
   c.turn.stream = ask.stream;
   c.cost.input = c.request.body.size() / 4;
+  auto drawn = script_.answer(
+    {ask.task, ask.last, ask.model, ask.turn, c.cost.input, c.wire.call_prefix}, c.random);
+  c.turn.latency = drawn.latency;
   if (drawn.reply) {
-    auto& stream = script_.contents().stream;
-    mock_message m{std::move(*drawn.reply), c.id, c.time.wall / 1'000'000, {}, ask.include_usage,
-                   stream.chunk_bytes};
-    bound_reply(ask, m);
-    c.cost = m.reply.usage;
-    if (c.to.what == mock_resource::responses)
-      past_.keep("resp_" + c.id, {std::move(ask.task), ask.turn + 1});
-    c.turn.message = std::move(m);
+    say(c, std::move(ask), std::move(*drawn.reply));
   } else {
     auto& why = drawn.reply.error();
-    c.turn.fault = mock_fault{fault_of(why.kind), 0.5, millis{60'000}, why.retry_after};
+    c.turn.fault = mock_fault{fault_of(why.kind), 0.5, failure_pause, why.retry_after};
   }
   limit_or_strike(c);
 }
 
+void mock_service::say(call& c, mock_ask ask, model_reply reply) {
+  mock_message m;
+  m.reply = std::move(reply);
+  m.id = c.id;
+  m.created = c.time.wall / 1'000'000;
+  m.include_usage = ask.include_usage;
+  m.chunk_bytes = script_.contents().stream.chunk_bytes;
+  bound_reply(ask, m);
+  c.cost = m.reply.usage;
+  if (c.to.what == mock_resource::responses)
+    past_.keep("resp_" + c.id, {std::move(ask.task), ask.turn + 1});
+  c.turn.message = std::move(m);
+}
+
 /// A request beyond a limit is turned away at once; else a fault may strike it.
 void mock_service::limit_or_strike(call& c) {
-  auto planned = plan_fault(script_.contents().faults, number_,
-                            std::chrono::duration_cast<millis>(c.time.now - start_), c.random);
-  if (!c.turn.fault)
-    c.turn.fault = planned;
+  auto elapsed = std::chrono::duration_cast<millis>(c.time.now - start_);
+  auto planned = plan_fault(script_.contents().faults, number_, elapsed, c.random);
   auto denied = limits_.admit(c.cost, c.in_flight, c.time.now, c.random);
   auto said = limits_.headers(c.wire.format, c.time.now, c.time.wall);
   c.turn.headers.insert(c.turn.headers.end(), said.begin(), said.end());
-  if (denied) {
-    c.turn.limited = true;
-    c.turn.fault.reset();
-    c.turn.latency = micros{0};
-    if (denied->wait)
-      add_retry_after(c.turn.headers, c.wire.format, *denied->wait);
-    return fail_with(c, error_of(*denied, c.model));
-  }
+  if (denied)
+    return deny(c, *denied);
   if (!c.turn.fault)
-    return;
-  auto& fault = *c.turn.fault;
+    c.turn.fault = planned;
+  if (c.turn.fault)
+    strike(c, *c.turn.fault);
+}
+
+void mock_service::deny(call& c, const mock_denial& denied) {
+  c.turn.limited = true;
+  c.turn.fault.reset();
+  c.turn.latency = micros{0};
+  if (denied.wait)
+    add_retry_after(c.turn.headers, c.wire.format, *denied.wait);
+  fail_with(c, error_of(denied, c.model));
+}
+
+void mock_service::strike(call& c, const mock_fault& fault) {
   if (fault.retry_after)
     add_retry_after(c.turn.headers, c.wire.format, *fault.retry_after);
   if (is_answered_by_error(fault.kind, c.turn.stream))
     fail_with(c, error_of(fault.kind, c.wire.format));
   else if (!c.turn.message)
-    c.turn.ready = R"({"object":"nothing"})";
+    c.turn.ready = R"({"object":"nothing"})";  // for the fault to spoil
 }
 
 void mock_service::fail_with(call& c, const mock_error& e) {
@@ -252,28 +270,30 @@ void mock_service::fail_with(call& c, const mock_error& e) {
   c.turn.ready = error_body(c.wire.format, e, c.request_id());
 }
 
+/// The events of a streamed reply, each with its gap to the one before.
+void mock_service::write_events(mock_turn& turn, mock_answer& out) const {
+  out.streamed = true;
+  out.headers[0].second = "text/event-stream; charset=utf-8";
+  out.headers.emplace_back("cache-control", "no-cache");
+  auto& gap = script_.contents().stream.gap;
+  for (auto& event : turn.wire->events(*turn.message))
+    out.pieces.push_back(
+      {std::move(event), out.pieces.empty() ? micros{0} : gap.draw(turn.random)});
+}
+
 mock_answer mock_service::bytes_of(mock_turn turn) const {
   mock_answer out;
   out.status = turn.status;
   out.headers = std::move(turn.headers);
-  if (turn.message && turn.stream) {
-    out.streamed = true;
-    out.headers[0].second = "text/event-stream; charset=utf-8";
-    out.headers.emplace_back("cache-control", "no-cache");
-    auto& gap = script_.contents().stream.gap;
-    for (auto& event : turn.wire->events(*turn.message))
-      out.pieces.push_back(
-        {std::move(event), out.pieces.empty() ? micros{0} : gap.draw(turn.random)});
-  } else {
+  if (turn.message && turn.stream)
+    write_events(turn, out);
+  else
     out.pieces.push_back({turn.message ? turn.wire->whole(*turn.message) : std::move(turn.ready)});
-  }
   if (turn.fault && !is_answered_by_error(turn.fault->kind, turn.stream)) {
     if (turn.fault->kind == fault_kind::gateway)
       out.status = 502;
-    auto event =
-      error_event(turn.wire->format, error_of(fault_kind::error_event, turn.wire->format),
-                  out.headers[1].second);
-    apply_fault(*turn.fault, event, out);
+    auto e = error_of(fault_kind::error_event, turn.wire->format);
+    apply_fault(*turn.fault, error_event(turn.wire->format, e, out.headers[1].second), out);
   }
   join_pieces(out);
   return out;

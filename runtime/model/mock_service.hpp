@@ -70,8 +70,13 @@ private:
   void list_models(call& c) const;
   [[nodiscard]] std::optional<mock_error> refusal(const call& c) const;
   [[nodiscard]] bool knows(std::string_view model) const;
+  [[nodiscard]] bool go_on(call& c, mock_ask& ask) const;
   void reply_to(call& c, mock_ask ask);
+  void say(call& c, mock_ask ask, model_reply reply);
   void limit_or_strike(call& c);
+  void write_events(mock_turn& turn, mock_answer& out) const;
+  static void deny(call& c, const mock_denial& denied);
+  static void strike(call& c, const mock_fault& fault);
   static void fail_with(call& c, const mock_error& e);
 
   mock_script script_;
