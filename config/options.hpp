@@ -1,6 +1,6 @@
 #pragma once
-// Every option of `troupe run` and `troupe eval`: one table that the command line, the
-// configuration file and the environment are read by, and the typed structs that come out.
+// Every option of `troupe run`, `troupe eval` and `troupe mock`: one table that the command line,
+// the configuration file and the environment are read by, and the typed structs that come out.
 
 #include "runtime/core/error.hpp"
 #include "runtime/core/json.hpp"
@@ -84,6 +84,18 @@ struct batch_options {
   bool skip_bad_lines = false;
 };
 
+/// What is special to the mock server. What is given here wins over its script.
+struct mock_options {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8400;                  ///< 0: the system picks
+  bool require_key = false;                   ///< a request without a key is refused
+  std::optional<millis> latency;              ///< of every reply
+  std::uint64_t allowed_rpm = 0;              ///< requests a minute; 0: as the script says
+  std::uint64_t allowed_tpm = 0;              ///< tokens a minute; 0: as the script says
+  std::map<std::string, std::string> faults;  ///< kind -> rate
+  std::optional<millis> stats_every;          ///< 0: never; not set: 5 s on a terminal
+};
+
 struct output_options {
   bool json = false;
   bool no_color = false;
@@ -109,6 +121,7 @@ struct settings {
   agent_settings agent;
   sandbox_options sandbox;
   batch_options batch;
+  mock_options mock;
   output_options output;
   std::vector<explained_option> explained;  ///< in the table's order, the command's options only
 };
@@ -121,7 +134,7 @@ struct settings {
 
 // --- the table ----------------------------------------------------------------------------------
 
-enum class command : std::uint8_t { run = 1, eval = 2 };
+enum class command : std::uint8_t { run = 1, eval = 2, mock = 4 };
 
 enum class option_type : std::uint8_t {
   text,

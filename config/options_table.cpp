@@ -1,3 +1,4 @@
+#include "config/mock_rows.hpp"
 #include "config/options.hpp"
 
 namespace troupe {
@@ -5,7 +6,9 @@ namespace {
 
 constexpr auto on_run = static_cast<std::uint8_t>(command::run);
 constexpr auto on_eval = static_cast<std::uint8_t>(command::eval);
+constexpr auto on_mock = static_cast<std::uint8_t>(command::mock);
 constexpr std::uint8_t on_both = on_run | on_eval;
+constexpr std::uint8_t on_all = on_both | on_mock;
 
 constexpr double day = 86'400;
 constexpr double u32_max = 4'294'967'295.0;
@@ -128,9 +131,9 @@ std::vector<option_spec> model_rows() {
      -i53_max,
      i53_max,
      {},
-     on_both,
+     on_all,
      g,
-     "seed for sampling, where the server takes one",
+     "seed for sampling, where the server takes one; mock: of all that is drawn [1]",
      "",
      [](settings& s, const option_value& v) { s.model.seed = whole(v); }},
     {"reasoning_effort",
@@ -625,7 +628,7 @@ std::vector<option_spec> output_rows() {
      0,
      0,
      {},
-     on_both,
+     on_all,
      g,
      "print JSON for machines",
      "",
@@ -647,9 +650,9 @@ std::vector<option_spec> output_rows() {
      0,
      0,
      {},
-     on_both,
+     on_all,
      g,
-     "no progress",
+     "no progress; mock: no figures",
      "-q",
      [](settings& s, const option_value& v) { s.output.quiet = std::get<bool>(v); }},
     {"log_level",
@@ -658,7 +661,7 @@ std::vector<option_spec> output_rows() {
      0,
      0,
      {"trace", "debug", "info", "warn", "error", "off"},
-     on_both,
+     on_all,
      g,
      "least severe line of the log",
      "",
@@ -671,7 +674,8 @@ std::vector<option_spec> output_rows() {
 const std::vector<option_spec>& option_table() {
   static const auto table = [] {
     std::vector<option_spec> all;
-    for (auto rows : {model_rows(), reply_rows(), agent_rows(), sandbox_rows(), batch_rows(), output_rows()})
+    for (auto rows : {model_rows(), reply_rows(), agent_rows(), sandbox_rows(), batch_rows(),
+                      mock_rows(), output_rows()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

@@ -23,6 +23,7 @@ using words = std::vector<std::string>;
 [[nodiscard]] int trace_command(const words& arguments);
 [[nodiscard]] int doctor_command(const words& arguments);
 [[nodiscard]] int bench_command(const words& arguments);
+[[nodiscard]] int mock_command(const words& arguments);
 
 /// Prints "troupe: <line>" to stderr and gives the code back.
 int complain(exit_code code, const std::string& line);

@@ -19,13 +19,14 @@ struct command_row {
   std::string_view help;
 };
 
-constexpr std::array<command_row, 6> commands = {{
+constexpr std::array<command_row, 7> commands = {{
   {"run", run_command, "one task, live"},
   {"eval", eval_command, "a dataset, wide, resumable"},
   {"report", report_command, "accuracy, ends, tokens and times of a journal"},
   {"trace", trace_command, "one run's timeline"},
   {"doctor", doctor_command, "what works on this machine, and why not"},
   {"bench", bench_command, "measure overhead and throughput"},
+  {"mock", mock_command, "a model server with scripted replies, limits and faults"},
 }};
 
 void print_usage(std::FILE* to) {

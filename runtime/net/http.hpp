@@ -123,14 +123,36 @@ struct server_request {
   std::string body{};
 };
 
-/// What a handler answers. `drop` closes the socket without an answer; `cut_after` closes it after
-/// so many body bytes: faults that tests and the mock server need.
+/// One piece of a body that is made while it is sent, and what follows it.
+struct body_piece {
+  enum class next : std::uint8_t {
+    more,  ///< another piece
+    end,   ///< the body is whole
+    cut,   ///< the connection is closed within the body
+    reset  ///< the same, by a TCP reset
+  };
+  std::string bytes{};
+  next then = next::more;
+};
+
+using give_piece_fn = std::function<void(body_piece)>;
+
+/// Makes a body piece by piece. Called on the reactor's thread for one piece at a time, it calls
+/// `give` once, at any time, from any thread; dropping `give` cuts the body. The next piece is
+/// asked for when the last one is with the kernel, so a client that does not read costs one piece.
+/// It is dropped with its connection.
+using body_source = std::function<void(give_piece_fn give)>;
+
+/// What a handler answers. `drop` closes the socket without an answer, by a TCP reset if `reset`;
+/// `cut_after` closes it after so many body bytes: faults that tests and the mock server need.
 struct server_response {
   unsigned status = 200;
   header_fields headers{};
   std::string body{};
   bool drop = false;
   std::size_t cut_after = static_cast<std::size_t>(-1);
+  bool reset = false;
+  body_source source{};  ///< instead of `body`; the header goes out with its first piece
 };
 
 /// A small HTTP/1.1 server on loopback (keep-alive, chunked requests accepted, no TLS unless a

@@ -28,12 +28,14 @@ public:
 private:
   using text = boost::beast::string_view;
 
-  void on_request_impl(http::verb, text method, text target, int, error_code&) override {
+  void on_request_impl(http::verb, text method, text target, int version, error_code&) override {
+    out_.version = static_cast<unsigned>(version);
     out_.method.assign(method.data(), method.size());
     out_.target.assign(target.data(), target.size());
   }
 
-  void on_response_impl(int status, text reason, int, error_code&) override {
+  void on_response_impl(int status, text reason, int version, error_code&) override {
+    out_.version = static_cast<unsigned>(version);
     out_.status = static_cast<unsigned>(status);
     out_.reason.assign(reason.data(), reason.size());
   }

@@ -1,10 +1,12 @@
 #include "runtime/net/byte_stream.hpp"
 #include "runtime/net/http.hpp"
+#include "runtime/net/http_answer.hpp"
 #include "runtime/net/http_reader.hpp"
 #include "runtime/net/on_reactor.hpp"
 #include "runtime/net/tls.hpp"
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/socket_base.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,74 +16,14 @@
 #include <utility>
 
 namespace troupe {
-namespace {
-
-std::string_view reason_of(unsigned status) {
-  switch (status) {
-  case 200:
-    return "OK";
-  case 201:
-    return "Created";
-  case 202:
-    return "Accepted";
-  case 204:
-    return "No Content";
-  case 400:
-    return "Bad Request";
-  case 401:
-    return "Unauthorized";
-  case 403:
-    return "Forbidden";
-  case 404:
-    return "Not Found";
-  case 405:
-    return "Method Not Allowed";
-  case 413:
-    return "Content Too Large";
-  case 429:
-    return "Too Many Requests";
-  case 500:
-    return "Internal Server Error";
-  case 503:
-    return "Service Unavailable";
-  default:
-    return "Status";
-  }
-}
-
-bool has_body(unsigned status) {
-  return status >= 200 && status != 204 && status != 304;
-}
-
-server_response plain_text(unsigned status, std::string text) {
-  server_response out;
-  out.status = status;
-  out.headers = {{"content-type", "text/plain"}};
-  out.body = std::move(text);
-  return out;
-}
-
-std::string header_of(const server_response& r, bool keep_alive) {
-  std::string out = "HTTP/1.1 " + std::to_string(r.status) + " ";
-  out.append(reason_of(r.status)).append("\r\n");
-  for (auto& [name, value] : r.headers)
-    out.append(name).append(": ").append(value).append("\r\n");
-  if (has_body(r.status))
-    out.append("content-length: ").append(std::to_string(r.body.size())).append("\r\n");
-  if (!keep_alive)
-    out += "connection: close\r\n";
-  out += "\r\n";
-  return out;
-}
-
-}  // namespace
 
 struct http_server::impl : std::enable_shared_from_this<http_server::impl> {
   impl(reactor& r, options o, handler_fn h)
     : io{r}, opts{std::move(o)}, handler{std::move(h)}, acceptor{r.context()} {}
 
   class session;
-  class reply_slot;
+  template <class Answer>
+  class slot;
   using session_ptr = std::shared_ptr<session>;
 
   reactor& io;
@@ -135,19 +77,45 @@ public:
     if (closed_ || writing_)
       return;
     if (response.drop) {
-      close();
+      end_badly(response.reset);
       return;
     }
     writing_ = true;
     response_ = std::move(response);
-    auto cut = response_.cut_after < response_.body.size();
-    close_after_ = close_after_ || cut;
-    header_ = header_of(response_, !close_after_);
-    auto shown = has_body(response_.status) && !head_only_ ? response_.body.size() : 0;
-    stream_.write(
-      {asio::buffer(header_),
-       asio::buffer(response_.body.data(), std::min(shown, response_.cut_after))},
-      [self = shared_from_this()](const error_code& ec, std::size_t) { self->written(ec); });
+    auto without_end = response_.source && version_ < 11;
+    auto cut = !response_.source && response_.cut_after < response_.body.size();
+    close_after_ = close_after_ || cut || without_end;
+    head_ = head_of(response_, {version_, !close_after_});
+    auto shown = has_body(response_.status) && !head_only_;
+    if (response_.source && shown)
+      ask_piece();
+    else
+      write({asio::buffer(head_), asio::buffer(response_.body.data(), shown ? body_bytes() : 0)});
+  }
+
+  /// The next piece of the body that is being sent.
+  void take_piece(body_piece piece) {
+    if (closed_)
+      return;
+    piece_ = std::move(piece);
+    auto bytes = piece_.bytes.size();
+    if (bytes == 0 && head_.empty() && piece_.then != body_piece::next::end) {
+      // Not at once: a source that gives nothing but empty pieces would never return.
+      io().post([self = shared_from_this()] { self->sent_piece(); });
+      return;
+    }
+    auto chunked = version_ >= 11;
+    chunk_head_ = chunked ? chunk_head(bytes) : std::string{};
+    auto tail = chunk_tail(bytes, piece_.then == body_piece::next::end);
+    stream_.write({asio::buffer(head_), asio::buffer(chunk_head_), asio::buffer(piece_.bytes),
+                   asio::buffer(tail.data(), chunked ? tail.size() : 0)},
+                  [self = shared_from_this()](const error_code& ec, std::size_t) {
+                    self->head_.clear();
+                    if (ec)
+                      self->close();
+                    else
+                      self->sent_piece();
+                  });
   }
 
   [[nodiscard]] reactor& io() const { return owner_->io; }
@@ -193,6 +161,7 @@ private:
     invited_ = false;
     auto& m = reader_.message();
     head_only_ = m.method == "HEAD";
+    version_ = m.version;
     close_after_ = !reader_.keep_alive();
     ask({std::move(m.method), std::move(m.target), std::move(m.headers), std::move(m.body)});
   }
@@ -207,6 +176,38 @@ private:
   }
 
   void ask(server_request request);
+  void ask_piece();
+
+  [[nodiscard]] std::size_t body_bytes() const {
+    return std::min(response_.body.size(), response_.cut_after);
+  }
+
+  void write(std::vector<asio::const_buffer> pieces) {
+    stream_.write(std::move(pieces), [self = shared_from_this()](
+                                       const error_code& ec, std::size_t) { self->written(ec); });
+  }
+
+  void sent_piece() {
+    switch (piece_.then) {
+    case body_piece::next::more:
+      ask_piece();
+      return;
+    case body_piece::next::end:
+      response_.source = nullptr;
+      written({});
+      return;
+    case body_piece::next::cut:
+    case body_piece::next::reset:
+      end_badly(piece_.then == body_piece::next::reset);
+    }
+  }
+
+  void end_badly(bool reset) {
+    error_code ignored;
+    if (reset && !closed_)
+      stream_.socket().set_option(asio::socket_base::linger{true, 0}, ignored);
+    close();
+  }
 
   void written(const error_code& ec) {
     writing_ = false;
@@ -228,7 +229,10 @@ private:
   byte_stream stream_;
   http_reader reader_;
   server_response response_;
-  std::string header_;
+  body_piece piece_;  ///< being written
+  std::string head_;  ///< of the answer, until it is written with the first piece
+  std::string chunk_head_;
+  unsigned version_ = 11;  ///< of the request
   bool reading_ = false;
   bool writing_ = false;
   bool busy_ = false;         ///< the handler has a request that is not answered yet
@@ -239,41 +243,67 @@ private:
   std::array<char, 8192> buffer_;
 };
 
-/// The one answer to one request. Dropped unanswered, it answers 500: no client waits for ever.
-class http_server::impl::reply_slot {
+/// The one answer to one question: to a request, or for the next piece of a body. Dropped
+/// unanswered, it answers what `if_lost` makes: no client waits for ever.
+template <class Answer>
+class http_server::impl::slot {
 public:
-  explicit reply_slot(const session_ptr& s) : io_{s->io()}, session_{s} {}
-  reply_slot(const reply_slot&) = delete;
-  reply_slot& operator=(const reply_slot&) = delete;
-  ~reply_slot() { answer(plain_text(500, "the handler gave no answer\n")); }
+  using take_fn = void (session::*)(Answer);
+  using lost_fn = Answer (*)();
 
-  void answer(server_response response) {
+  slot(const session_ptr& s, take_fn take, lost_fn if_lost)
+    : io_{s->io()}, session_{s}, take_{take}, if_lost_{if_lost} {}
+  slot(const slot&) = delete;
+  slot& operator=(const slot&) = delete;
+  ~slot() {
+    if (!answered_)
+      answer(if_lost_());
+  }
+
+  void answer(Answer answer) {
     if (answered_.exchange(true))
       return;
     auto target = session_.lock();
     if (!target)
       return;
     if (io_.on_thread())
-      target->respond(std::move(response));
+      (*target.*take_)(std::move(answer));
     else
-      io_.post([target, r = std::make_shared<server_response>(std::move(response))] {
-        target->respond(std::move(*r));
+      io_.post([target, take = take_, a = std::make_shared<Answer>(std::move(answer))] {
+        (*target.*take)(std::move(*a));
       });
   }
 
 private:
   reactor& io_;
   std::weak_ptr<session> session_;
+  take_fn take_;
+  lost_fn if_lost_;
   std::atomic<bool> answered_{false};
 };
 
 void http_server::impl::session::ask(server_request request) {
-  auto slot = std::make_shared<reply_slot>(shared_from_this());
+  auto reply = std::make_shared<slot<server_response>>(shared_from_this(), &session::respond, [] {
+    return plain_text(500, "the handler gave no answer\n");
+  });
   try {
     owner_->handler(std::move(request),
-                    [slot](server_response response) { slot->answer(std::move(response)); });
+                    [reply](server_response response) { reply->answer(std::move(response)); });
   } catch (const std::exception& e) {
-    slot->answer(plain_text(500, std::string{e.what()} + "\n"));
+    reply->answer(plain_text(500, std::string{e.what()} + "\n"));
+  }
+}
+
+void http_server::impl::session::ask_piece() {
+  if (closed_)
+    return;
+  auto piece = std::make_shared<slot<body_piece>>(shared_from_this(), &session::take_piece, [] {
+    return body_piece{{}, body_piece::next::cut};
+  });
+  try {
+    response_.source([piece](body_piece p) { piece->answer(std::move(p)); });
+  } catch (const std::exception&) {
+    piece->answer({{}, body_piece::next::cut});
   }
 }
 

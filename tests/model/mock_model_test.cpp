@@ -125,6 +125,57 @@ TEST_CASE("with nothing that fits the reply says what to add", "[mock]") {
   has(text, "solve this");
 }
 
+TEST_CASE("what came last is all since the model's last reply, results of tools included",
+          "[mock]") {
+  auto s = script_of(R"({"rules":[{"if_last_contains":"first\nsecond","reply":"both"}],
+    "default":"miss"})");
+  transcript t{openai_codec().encoder()};
+  t.append({.from = role::user, .content = "first"});
+  t.append({.from = role::assistant, .tool_calls = {{"a", "f", "{}"}, {"b", "f", "{}"}}});
+  t.append({.from = role::tool, .content = "first", .tool_call_id = "a"});
+  t.append({.from = role::tool, .content = "second", .tool_call_id = "b"});
+  model_request request;
+  request.messages = t.view();
+  request.turn = 1;
+  CHECK(text_of(s, request) == "both");
+}
+
+TEST_CASE("a reply may call tools, think, name its end, its usage and its latency", "[mock]") {
+  auto s = script_of(R"({"latency":{"median_ms":50},"rules":[{"from_turn":1,"reply":
+      {"text":"t","finish_reason":"length"}}],"default":{"reasoning":"hm","tool_calls":[
+      {"name":"add","arguments":{"a":1}},{"name":"raw","arguments":"{\"a\":","id":"mine"}],
+      "usage":{"input":7,"cached":5},"latency_ms":3}})");
+  rng random{1};
+  auto drawn = s.answer(asked("t"), random);
+  REQUIRE(drawn.reply);
+  CHECK(drawn.latency == 3ms);
+  auto& reply = *drawn.reply;
+  CHECK(reply.finish_reason == "tool_calls");
+  CHECK(reply.reasoning == "hm");
+  REQUIRE(reply.tool_calls.size() == 2);
+  CHECK(reply.tool_calls[0].id.starts_with("call_"));
+  CHECK(reply.tool_calls[0].arguments == R"({"a":1})");
+  CHECK(reply.tool_calls[1] == tool_call_message{"mine", "raw", "{\"a\":", ""});
+  CHECK(reply.usage.input == 7);
+  CHECK(reply.usage.cached == 5);
+  CHECK(reply.usage.output == (2 + 3 + 7 + 3 + 5) / 4);  // reasoning, names, arguments
+  auto second = s.answer(asked("t", 1), random);
+  REQUIRE(second.reply);
+  CHECK(second.latency == 50ms);
+  CHECK(second.reply->finish_reason == "length");
+}
+
+TEST_CASE("a scripted reply may be a failure", "[mock]") {
+  auto s = script_of(R"({"conversations":[{"task":"t","replies":[
+    {"failure":{"kind":"overloaded","retry_after_ms":70}},"then"]}]})");
+  rng random{1};
+  auto drawn = s.answer(asked("t"), random);
+  REQUIRE(!drawn.reply);
+  CHECK(drawn.reply.error().kind == failure_class::overloaded);
+  CHECK(drawn.reply.error().retry_after == 70ms);
+  CHECK(text_of(s, asked("t", 1)) == "then");
+}
+
 TEST_CASE("a reply carries model, end and usage by bytes", "[mock]") {
   rng random{1};
   auto request = asked("t");
@@ -224,6 +275,20 @@ TEST_CASE("a broken script says where, what, and the nearest key", "[mock]") {
   has(error_of(R"({"rules":[{"reply":"x","from_turn":-1}]})"), "rules[0].from_turn");
   has(error_of(R"({"default":7})"), "default: expected a string");
   has(error_of("[]"), "the script: expected an object");
+  has(error_of(R"({"default":{"txt":"x"}})"), "default.txt: unknown key (did you mean 'text'?)");
+  has(error_of(R"({"default":{"tool_calls":[{"arguments":{}}]}})"),
+      "default.tool_calls[0].name: is missing");
+  has(error_of(R"({"default":{"tool_calls":[{"name":"f","arguments":[1]}]}})"),
+      "default.tool_calls[0].arguments: expected an object, or a string");
+  has(error_of(R"({"default":{"usage":{"input":-1}}})"), "default.usage.input: expected a whole");
+  has(error_of(R"({"rules":[{"reply":{"failure":{"kind":"overload"}}}]})"),
+      "rules[0].reply.failure.kind: no failure is called 'overload' (did you mean 'overloaded'?)");
+  has(error_of(R"({"faults":[{"kind":"stal"}]})"),
+      "faults[0].kind: no fault is called 'stal' (did you mean 'stall'?)");
+  has(error_of(R"({"faults":[{"rate":2,"kind":"cut"}]})"), "faults[0].rate: expected a number");
+  has(error_of(R"({"limits":{"requests":5}})"), "limits.requests: unknown key");
+  has(error_of(R"({"stream":{"chunk_bytes":0}})"), "stream.chunk_bytes: expected a number from 4");
+  has(error_of(R"({"models":[1]})"), "models[0]: expected a string");
 }
 
 TEST_CASE("a script that is not JSON is corrupt, with line and column", "[mock]") {
