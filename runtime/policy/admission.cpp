@@ -41,11 +41,21 @@ double token_estimate::output(std::uint32_t max_output) const {
   return max_output == 0 ? output_ : std::min(output_, static_cast<double>(max_output));
 }
 
+token_usage token_estimate::most(const call_size& call) const {
+  constexpr double margin = 1.25;
+  constexpr std::uint64_t long_reply = 4'096;
+  token_usage out;
+  out.input = static_cast<std::uint64_t>(input(call.bytes) * margin) + 16;
+  out.output = call.max_output != 0 ? call.max_output : std::max(long_reply, 2 * longest_output_);
+  return out;
+}
+
 void token_estimate::learn(std::size_t bytes, const token_usage& used) {
   if (bytes == 0 || used.input == 0)
     return;  // servers that do not count say 0
   per_byte_ = moved(per_byte_, static_cast<double>(used.input) / static_cast<double>(bytes));
   output_ = moved(output_, static_cast<double>(used.output));
+  longest_output_ = std::max(longest_output_, used.output);
 }
 
 admission::admission(admission_settings s)

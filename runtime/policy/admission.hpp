@@ -38,12 +38,17 @@ public:
     return static_cast<double>(bytes) * per_byte_ + 1;
   }
   [[nodiscard]] double output(std::uint32_t max_output) const;
+
+  /// As much as a call may come to: by its own limit on the reply if it has one, else twice the
+  /// longest reply seen.
+  [[nodiscard]] token_usage most(const call_size& call) const;
   void learn(std::size_t bytes, const token_usage& used);
 
 private:
   // English text has about four bytes to a token; code and JSON have three.
   double per_byte_ = 0.3;
   double output_ = 300;
+  std::uint64_t longest_output_ = 0;
 };
 
 /// Cost  O(1) for each call of each function.

@@ -241,7 +241,9 @@ void rate_limit::end_episode() {
       base_[i] = std::clamp(base_[i], before / 2, before);
     else if (worked && before != rate_meter::unlimited)
       base_[i] = std::max(base_[i], before * worked_share);
-    meters_[i].learn(base_[i] > 0 ? base_[i] : rate_meter::unlimited);
+    if (base_[i] <= 0)  // nothing of it was ever used
+      base_[i] = rate_meter::unlimited;
+    meters_[i].learn(base_[i]);
   }
   used_minutes_ = 0;
   if (!known)
@@ -260,8 +262,7 @@ void rate_limit::grow(time_point now) {
     used_minutes_ += passed / 60;
   auto factor = 1 + 0.015 * used_minutes_ + 0.04 * used_minutes_ * used_minutes_;
   for (std::size_t i = 0; i < learned_quantities; ++i)
-    if (base_[i] > 0)
-      meters_[i].learn(base_[i] * factor);
+    meters_[i].learn(base_[i] * factor);
 }
 
 }  // namespace troupe

@@ -29,6 +29,7 @@ class rate_meter {
 public:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a double already
   void tell(double per_second) { told_ = per_second > 0 ? per_second : unlimited; }
   void learn(double per_second) { learned_ = per_second; }
   [[nodiscard]] double learned() const { return learned_; }
