@@ -1,52 +1,26 @@
 #include "actors/model_client.hpp"
 
 #include "actors/caf_glue.hpp"
-#include "actors/model_lanes.hpp"
+#include "actors/model_call.hpp"
 #include "runtime/core/overloaded.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 namespace troupe {
 namespace {
 
 using outcome = model_outcome;
+using call = model_call;
 
-struct call {
-  model_request request;
-  job_share from;
-  caf::actor viewer;
-  caf::typed_response_promise<model_answer> promise;
-  time_point asked;
-  time_point queued;
-  std::uint32_t attempts = 0;  ///< tries begun, of all models
-  std::uint32_t choice = 0;
-  std::uint32_t tries = 0;               ///< begun with this choice of model
-  std::uint32_t probes = 0;              ///< its failed ones when the call was queued
-  std::size_t lane = model_lanes::none;  ///< of the last try
-  admission::pass pass;
-  endpoint::ticket ticket = 0;
-  bool in_flight = false;
-  std::shared_ptr<std::atomic<bool>> shown;  ///< of a call with a viewer: it saw some of a try
-};
-
-call_size size_of(const call& c) {
-  auto& settings = c.request.settings;
-  return {c.request.messages.size, settings ? settings->max_output_tokens.value_or(0) : 0};
-}
-
-/// The server's wait, where the user should know of it; and how often it was tried.
-void explain(model_failure& failure, std::uint32_t attempts, std::string_view why) {
-  failure.attempts = attempts;
-  if (failure.retry_after && is_transient(failure.kind) && *failure.retry_after >= millis{1000})
-    failure.detail +=
-      "; the server asks to wait " + std::to_string(failure.retry_after->count() / 1000) + " s";
-  if (attempts > 1)
-    failure.detail +=
-      " (" + std::to_string(attempts) + " tries; gave up: " + std::string{why} + ")";
-}
+constexpr millis budget_poll{100};
+// An end of a try makes room for about one more; when nothing is left all shall hear of it.
+constexpr std::size_t few_at_once = 4;
+constexpr std::size_t many_at_once = 256;
 
 class model_client_state {
 public:
@@ -59,8 +33,11 @@ public:
   ~model_client_state() {
     // A call that is open when the actor ends would hold its socket until the server answers.
     for (auto& [id, c] : calls_)
-      if (c.in_flight)
+      if (c.in_flight) {
         lanes_.where(c.lane).cancel(c.ticket);
+        if (c.payer != 0)  // the ledger outlives us
+          options_.ledger->settle(c.payer, c.reserved, lanes_.used(c.lane, abandoned(c)));
+      }
   }
 
   caf::behavior make_behavior() {
@@ -73,6 +50,7 @@ public:
       [this](const model_tune& x) { on_tune(x); },
       [this](const pause_over&) {
         wake_at_ = never;
+        ask_budget_again(many_at_once);
         serve_all();
       },
       [this](const stop&) { self_->quit(); },
@@ -101,6 +79,7 @@ private:
     auto& c = calls_[id];
     c.request = std::move(x.request);
     c.from = x.from;
+    c.payer = options_.ledger ? x.budget : 0;
     c.viewer = std::move(x.viewer);
     c.promise = promise;
     c.asked = clock_.now();
@@ -109,7 +88,7 @@ private:
   }
 
   [[nodiscard]] std::size_t waiting() const {
-    std::size_t n = 0;
+    auto n = short_of_budget_.size();
     for (auto& q : queues_)
       n += q.size();
     return n;
@@ -170,12 +149,54 @@ private:
     if (to.lane == model_lanes::none) {
       if (lanes_.all_down(c.choice, now) && leave_queue(queue, id, c))
         return true;
-      wake(to.when);
+      wake(std::min(to.when, c.request.deadline));
       return false;
     }
+    if (c.payer != 0 && !may_spend(queue, id, c, to.lane, size))
+      return true;
     queue.pop(static_cast<double>(size.bytes) + 1);
     start(id, c, to.lane, size, now);
     return true;
+  }
+
+  // --- budgets
+  // ------------------------------------------------------------------------------------
+
+  /// Reserves the most that the try may use. If it may not go, it has left the queue.
+  bool may_spend(fair_queue& queue, std::uint64_t id, call& c, std::size_t lane,
+                 const call_size& size) {
+    c.reserved = lanes_.most(lane, size);
+    auto answer = options_.ledger->reserve(c.payer, c.reserved);
+    if (answer == budget_answer::granted)
+      return true;
+    queue.pop(0);
+    if (answer == budget_answer::wait) {
+      short_of_budget_.push_back(id);
+      if (in_flight_ == 0)  // somebody else's call is what we wait for
+        wake(clock_.now() + budget_poll);
+      return false;
+    }
+    settle(id, tl::unexpected(model_failure{
+                 failure_class::budget, options_.ledger->exhausted(c.payer), {}, c.attempts}));
+    if (!short_of_budget_.empty())  // those will hear the same, one after the other
+      wake(clock_.now() + millis{1});
+    return false;
+  }
+
+  void pay(call& c, const token_usage& used) {
+    if (c.payer == 0)
+      return;
+    options_.ledger->settle(c.payer, c.reserved, lanes_.used(c.lane, used));
+    ask_budget_again(few_at_once);
+  }
+
+  /// Whoever calls this serves after.
+  void ask_budget_again(std::size_t most) {
+    auto n = static_cast<std::ptrdiff_t>(std::min(most, short_of_budget_.size()));
+    for (auto i = n; i-- > 0;)  // each goes to the front: the first is pushed last
+      if (auto it = calls_.find(short_of_budget_[static_cast<std::size_t>(i)]); it != calls_.end())
+        queues_[it->second.choice].push(it->second.from, it->first, true);
+    short_of_budget_.erase(short_of_budget_.begin(), short_of_budget_.begin() + n);
   }
 
   /// Its endpoints are down: whoever has another model goes there; the others wait as many failed
@@ -192,7 +213,8 @@ private:
       fall_back(id, c);
     } else {
       auto failure = lanes_.last_failure(c.choice);
-      explain(failure, c.attempts, "the endpoint is down");
+      failure.detail += "; the endpoint did not come back";
+      explain(failure, c.attempts, "it is down");
       settle(id, tl::unexpected(std::move(failure)));
     }
     return true;
@@ -257,6 +279,7 @@ private:
     stats_->in_flight = --in_flight_;
     auto now = clock_.now();
     lanes_.end(c.lane, c.pass, x.outcome, options_.retry.longest_hint, now);
+    pay(c, x.outcome ? x.outcome->usage : token_usage{});
     if (x.outcome)
       settle(x.call, std::move(x.outcome));
     else
@@ -342,6 +365,7 @@ private:
       c.in_flight = false;
       stats_->in_flight = --in_flight_;
       lanes_.abandon(c.lane, c.pass, clock_.now());
+      pay(c, abandoned(c));
       lanes_.where(c.lane).cancel(c.ticket);
     }
     settle(id,
@@ -356,6 +380,7 @@ private:
   rng random_;
   model_lanes lanes_;
   std::vector<fair_queue> queues_;  // one per choice of model; may hold ids of cancelled calls
+  std::deque<std::uint64_t> short_of_budget_;
   std::unordered_map<std::uint64_t, call> calls_;
   std::unordered_map<run_id, std::uint64_t> by_run_;
   std::size_t in_flight_ = 0;

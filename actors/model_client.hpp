@@ -2,15 +2,18 @@
 // The actor in front of one model: rate limits, concurrency, fairness, retry by class, failover and
 // fallback, cancellation.
 
+#include "actors/budget_ledger.hpp"
 #include "actors/endpoint.hpp"
 #include "actors/messages.hpp"
 #include "runtime/policy/admission.hpp"
+#include "runtime/policy/prices.hpp"
 #include "runtime/policy/retry.hpp"
 
 #include <caf/event_based_actor.hpp>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +26,17 @@ struct model_client_options {
   retry_limits retry{};               ///< for each model that is tried
   rate_settings rates{};  ///< of each endpoint of the model asked for, as the user knows
   breaker_settings breaker{};
+  std::shared_ptr<budget_ledger> ledger{};  ///< of the calls that name who pays; may be empty
   std::uint64_t seed = 1;
 };
 
 /// Where calls may go.
 struct model_route {
   std::shared_ptr<endpoint> where;
-  std::string name{};        ///< for messages: address, or model
-  std::string model{};       ///< asked for in place of the request's own; empty: that
-  std::uint32_t choice = 0;  ///< 0: the model asked for; 1: its first fallback; ...
+  std::string name{};           ///< for messages: address, or model
+  std::string model{};          ///< asked for in place of the request's own; empty: that
+  std::uint32_t choice = 0;     ///< 0: the model asked for; 1: its first fallback; ...
+  std::optional<price> cost{};  ///< empty: not known, and counted as nothing
 };
 
 /// Counted across restarts of the actor; read from any thread.
@@ -53,8 +58,10 @@ struct model_client_stats {
 /// told. A call goes to the least loaded endpoint of its model that is alive; after a failure to
 /// another one at once, if there is one. When its tries are used up, the account has no credit left
 /// or all endpoints are down, it goes on to the next choice of model. Without any, calls wait for
-/// an endpoint that is down as long as their tries would have taken. The endpoints must share one
-/// encoder. At least one has choice 0.
+/// an endpoint that is down as long as their tries would have taken.
+/// A call that names who pays is reserved before each try and settled after it. While what is under
+/// way may use up the rest it waits, and when nothing is left it ends as failure_class::budget.
+/// The endpoints must share one encoder. At least one has choice 0.
 [[nodiscard]] caf::actor spawn_model_client(caf::actor_system& sys, std::vector<model_route> routes,
                                             model_client_options options,
                                             std::shared_ptr<model_client_stats> stats,

@@ -90,6 +90,20 @@ void model_lanes::abandon(std::size_t lane, const admission::pass& pass, time_po
   lanes_[lane].door.abandon(pass, now);
 }
 
+spending model_lanes::most(std::size_t lane, const call_size& size) const {
+  auto& l = lanes_[lane];
+  spending out;
+  out.calls = 1;
+  out.tokens = l.door.estimate().most(size);
+  out.money = l.route.cost ? l.route.cost->at_most(out.tokens) : 0;
+  return out;
+}
+
+spending model_lanes::used(std::size_t lane, const token_usage& tokens) const {
+  auto& cost = lanes_[lane].route.cost;
+  return {tokens, 1, cost ? cost->of(tokens) : 0};
+}
+
 model_request model_lanes::addressed(std::size_t lane, const model_request& request) {
   auto& l = lanes_[lane];
   auto out = request;

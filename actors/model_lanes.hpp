@@ -49,6 +49,12 @@ public:
            millis longest_wait, time_point now);
   void abandon(std::size_t lane, const admission::pass& pass, time_point now);
 
+  /// The most that a try of that size may use there.
+  [[nodiscard]] spending most(std::size_t lane, const call_size& size) const;
+
+  /// What a try with those tokens has used.
+  [[nodiscard]] spending used(std::size_t lane, const token_usage& tokens) const;
+
   /// The request as that lane's endpoint shall get it.
   [[nodiscard]] model_request addressed(std::size_t lane, const model_request& request);
 

@@ -220,7 +220,7 @@ TEST_CASE("a dead endpoint without another fails its calls after some attempts a
   for (auto& c : calls)
     REQUIRE(outcome(c).error().kind == failure_class::connect);
   CHECK(dead->asked < 100);
-  CHECK(outcome(calls.back()).error().detail == "no");
+  CHECK(outcome(calls.back()).error().detail == "no; the endpoint did not come back");
 }
 
 TEST_CASE("an endpoint that comes back is used again", "[model_client]") {
