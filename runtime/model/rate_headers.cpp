@@ -135,11 +135,13 @@ void read_part(rate_report& out, std::string_view quantity, std::string_view par
 
 std::optional<millis> parse_span(std::string_view text) {
   text = trim(text);
-  if (auto bare = number(text))
-    return *bare * 1e3 <= longest_ms
-             ? std::optional{millis{static_cast<millis::rep>(std::ceil(*bare * 1e3))}}
-             : std::nullopt;
   double ms = 0;
+  if (auto bare = number(text)) {
+    ms = *bare * 1e3;
+    text = {};
+  } else if (text.empty()) {
+    return std::nullopt;
+  }
   while (!text.empty()) {
     auto value = take_number(text);
     auto unit = value ? take_unit(text) : 0;
@@ -147,9 +149,8 @@ std::optional<millis> parse_span(std::string_view text) {
       return std::nullopt;
     ms += *value * unit;
   }
-  return ms > 0 && ms <= longest_ms ? std::optional{millis{static_cast<millis::rep>(std::ceil(ms))}}
-         : ms == 0                  ? std::optional{millis{0}}
-                                    : std::nullopt;
+  return ms <= longest_ms ? std::optional{millis{static_cast<millis::rep>(std::ceil(ms))}}
+                          : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_rfc3339(std::string_view text) {
