@@ -126,7 +126,9 @@ private:
     }
     open_ask_ = request;
     auto viewer = watched() ? caf::actor{self_} : caf::actor{};
-    self_->request(client, caf::infinite, model_ask{std::move(request), std::move(viewer)})
+    self_
+      ->request(client, caf::infinite,
+                model_ask{std::move(request), std::move(viewer), context_->job, context_->budget})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -173,9 +175,19 @@ private:
       apply(model_failed{std::move(x.outcome.error())});
       return;
     }
-    if (!x.outcome->model.empty())
-      model_name_ = x.outcome->model;
+    note_model(x.outcome->model);
     apply(model_replied{std::move(*x.outcome)});
+  }
+
+  /// A fallback may have answered some of the turns: all who did are named.
+  void note_model(const std::string& who) {
+    if (model_name_.empty() || who.empty()) {
+      model_name_ += who;
+      return;
+    }
+    auto all = ", " + model_name_ + ",";
+    if (all.find(", " + who + ",") == std::string::npos)
+      model_name_ += ", " + who;
   }
 
   // --- the sandbox

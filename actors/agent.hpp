@@ -29,6 +29,8 @@ struct agent_context {
   std::vector<std::shared_ptr<address>> tool_hosts;
   sandbox_spec sandbox;
   timers* clock = nullptr;
+  job_share job;             ///< whose calls these are, where several share a model
+  std::uint32_t budget = 0;  ///< as in model_ask
 };
 
 /// What is one run's own.

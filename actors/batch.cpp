@@ -99,6 +99,13 @@ private:
       over(x.run);
       return;
     }
+    if (x.end.end == run_end::budget && plan_.exhausted)
+      if (auto why = plan_.exhausted(); !why.empty()) {  // likewise: with a larger budget
+        budget_spent_ = std::move(why);
+        wind_down(batch_end::budget);
+        over(x.run);
+        return;
+      }
     auto result = make_result(it->second, x);
     if (plan_.score)
       plan_.score(it->second.item, result);
@@ -248,7 +255,7 @@ private:
     progress_.finished = true;
     publish();
     if (plan_.done)
-      plan_.done({end_, journal_failure_, progress_});
+      plan_.done({end_, end_ == batch_end::budget ? budget_spent_ : journal_failure_, progress_});
     self_->quit();
   }
 
@@ -273,6 +280,7 @@ private:
   batch_end end_ = batch_end::completed;
   std::string cancel_reason_;
   std::string journal_failure_;
+  std::string budget_spent_;
 };
 
 }  // namespace
@@ -285,6 +293,8 @@ std::string_view to_string(batch_end end) noexcept {
     return "stopped";
   case batch_end::cancelled:
     return "cancelled";
+  case batch_end::budget:
+    return "budget";
   case batch_end::journal_failed:
     return "journal_failed";
   }

@@ -24,6 +24,7 @@ enum class batch_end : std::uint8_t {
   completed,      ///< every item has a result
   stopped,        ///< no new samples were taken, the running ones have results
   cancelled,      ///< the running ones were cancelled; they have no result
+  budget,         ///< nothing is left to spend; runs that it cut have no result
   journal_failed  ///< what happens could not be written any more
 };
 
@@ -31,7 +32,7 @@ enum class batch_end : std::uint8_t {
 
 struct batch_outcome {
   batch_end end = batch_end::completed;
-  std::string detail;  ///< for journal_failed: the journal's words
+  std::string detail;  ///< for journal_failed and budget: one line for the user
   batch_progress progress;
 };
 
@@ -45,6 +46,8 @@ struct batch_plan {
   std::function<std::pair<run_started, std::vector<sandbox_file>>(const batch_item&)> input;
   /// Fills score and score_note. Must not block.
   std::function<void(const batch_item&, run_result&)> score;
+  /// Why no more can be spent by any run; empty: more can. May be null. Must not block.
+  std::function<std::string()> exhausted;
   std::function<void(batch_outcome)> done;  ///< once, on any thread
 };
 

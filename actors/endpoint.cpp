@@ -1,5 +1,6 @@
 #include "actors/endpoint.hpp"
 
+#include "runtime/model/rate_headers.hpp"
 #include "runtime/model/reply_stream.hpp"
 
 #include <mutex>
@@ -27,6 +28,18 @@ failure_class class_of(errc code) {
 model_failure failure_of(http_failure failure) {
   auto& why = failure.what;
   return {class_of(why.code), std::move(why.detail), {}, 1};
+}
+
+/// What the server states of its limits goes up with every answer, good or bad.
+model_outcome with_rates(model_outcome outcome, const header_list& headers) {
+  (outcome ? outcome->rates : outcome.error().rates) = rates_stated(headers);
+  return outcome;
+}
+
+model_outcome refusal(const codec& format, const http_response& response) {
+  return with_rates(
+    tl::unexpected(format.classify(response.status, response.headers, response.body)),
+    response.headers);
 }
 
 /// One streamed try, from its bytes to its outcome.
@@ -88,10 +101,9 @@ private:
                           if (!response)
                             done(reading->end(failure_of(std::move(response.error()))));
                           else if (response->status / 100 != 2)
-                            done(tl::unexpected(format->classify(
-                              response->status, response->headers, response->body)));
+                            done(refusal(*format, *response));
                           else
-                            done(reading->end(std::nullopt));
+                            done(with_rates(reading->end(std::nullopt), response->headers));
                         });
   }
 
@@ -117,11 +129,11 @@ private:
     if (!response)
       return tl::unexpected(failure_of(std::move(response.error())));
     if (response->status / 100 != 2)
-      return tl::unexpected(format.classify(response->status, response->headers, response->body));
+      return refusal(format, *response);
     auto reply = format.decode(response->body);
     if (reply)
       enforce(settings, *reply);
-    return reply;
+    return with_rates(std::move(reply), response->headers);
   }
 
   http_client& client_;

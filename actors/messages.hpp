@@ -8,6 +8,8 @@
 #include "runtime/agent/live.hpp"
 #include "runtime/journal/journal.hpp"
 #include "runtime/model/chat.hpp"
+#include "runtime/policy/fair_queue.hpp"
+#include "runtime/policy/rate_limit.hpp"
 #include "runtime/policy/restart.hpp"
 #include "tools/tool.hpp"
 
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +89,8 @@ struct stop_overdue {
 struct model_ask {
   model_request request;
   caf::actor viewer{};
+  job_share from{};          ///< whose turn this is one of, where several submit
+  std::uint32_t budget = 0;  ///< who pays: a node of the client's budget; 0: nobody counts
 };
 /// Pieces of a reply that is on its way. After a `restart` the reply begins anew.
 struct model_seen {
@@ -99,6 +104,13 @@ struct model_answer {
 /// Abandons the run's open call: its socket is closed, its asker gets kind `cancelled`. No reply.
 struct model_cancel {
   run_id run;
+};
+
+/// Other limits from now on, for each endpoint of the model asked for; what is empty stays. No
+/// reply.
+struct model_tune {
+  std::optional<rate_settings> rates;
+  std::optional<std::size_t> max_in_flight;
 };
 
 /// Internal: a try has ended, a backoff is over.
@@ -267,6 +279,7 @@ TROUPE_LOCAL_MESSAGE(model_ask)
 TROUPE_LOCAL_MESSAGE(model_answer)
 TROUPE_LOCAL_MESSAGE(model_seen)
 TROUPE_LOCAL_MESSAGE(model_cancel)
+TROUPE_LOCAL_MESSAGE(model_tune)
 TROUPE_LOCAL_MESSAGE(attempt_done)
 TROUPE_LOCAL_MESSAGE(attempt_due)
 TROUPE_LOCAL_MESSAGE(pause_over)
@@ -313,6 +326,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::model_ask))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_answer))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::model_cancel))
+CAF_ADD_TYPE_ID(troupe, (troupe::model_tune))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_done))
 CAF_ADD_TYPE_ID(troupe, (troupe::attempt_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::pause_over))

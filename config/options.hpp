@@ -21,29 +21,33 @@ namespace troupe {
 
 /// Which model, how it is reached, how it samples.
 struct model_options {
-  std::string model;         ///< provider/model; empty when not given
-  std::string base_url;      ///< empty: the provider's
-  std::string api_key_env;   ///< variable that holds the key; empty: the provider's
+  std::string model;                         ///< provider/model; empty when not given
+  std::string base_url;                      ///< empty: the provider's
+  std::vector<std::string> more_base_urls;   ///< of the same model
+  std::vector<std::string> fallback_models;  ///< provider/model, in the order they are tried
+  std::string api_key_env;                   ///< variable that holds the key; empty: the provider's
   std::string api = "auto";  ///< auto (the provider's own), chat, responses, messages
   std::string api_version;   ///< azure: api-version; messages: anthropic-version; empty: default
   std::vector<std::string> headers;  ///< "name=value", sent with every request
   std::optional<double> temperature;
   std::optional<std::uint32_t> max_tokens;  ///< of one reply
   std::optional<std::int64_t> seed;
-  std::string reasoning_effort;       ///< the provider's word; empty: its default
-  std::string extra_body;             ///< JSON object merged into each request; empty: none
-  millis request_timeout{300'000};    ///< one request, from sent to the whole reply
-  millis stall_timeout{120'000};      ///< from one piece of a streamed reply to the next
-  std::string cache = "off";            ///< of replies: off, on, read, refresh
-  std::string cache_file;               ///< empty: in the user's cache folder
-  millis cache_max_age{0};              ///< older replies are not used; 0: any age is
-  std::string record;                   ///< new file for all requests and replies; empty: none
-  std::string replay;                   ///< such a file stands in for the model; empty: none
-  std::string replay_match = "exact";   ///< exact, loose
-  std::uint32_t attempts = 6;         ///< requests for one reply, the first included
-  std::uint32_t max_connections = 0;  ///< requests in flight; 0: as many as max_concurrency
-  std::string proxy;                  ///< "http://host:port"; "none"; empty: what the variables say
-  std::string ca_file;                ///< PEM; empty: SSL_CERT_FILE, else the system's roots
+  std::string reasoning_effort;           ///< the provider's word; empty: its default
+  std::string extra_body;                 ///< JSON object merged into each request; empty: none
+  millis request_timeout{300'000};        ///< one request, from sent to the whole reply
+  millis stall_timeout{120'000};          ///< from one piece of a streamed reply to the next
+  std::uint32_t attempts = 6;             ///< requests for one reply, the first included
+  std::uint32_t max_connections = 0;      ///< requests in flight; 0: as many as max_concurrency
+  std::uint64_t requests_per_minute = 0;  ///< that each endpoint allows; 0: not known
+  std::uint64_t tokens_per_minute = 0;    ///< likewise, input and output
+  std::string cache = "off";              ///< of replies: off, on, read, refresh
+  std::string cache_file;                 ///< empty: in the user's cache folder
+  millis cache_max_age{0};                ///< older replies are not used; 0: any age is
+  std::string record;                     ///< new file for all requests and replies; empty: none
+  std::string replay;                     ///< such a file stands in for the model; empty: none
+  std::string replay_match = "exact";     ///< exact, loose
+  std::string proxy;    ///< "http://host:port"; "none"; empty: what the variables say
+  std::string ca_file;  ///< PEM; empty: SSL_CERT_FILE, else the system's roots
 };
 
 /// What the agent is and when it stops.
@@ -80,6 +84,10 @@ struct batch_options {
   double tolerance = 1e-6;                    ///< numeric: relative
   bool ignore_case = false;                   ///< exact, includes, regex
   std::map<std::string, std::string> fields;  ///< our field -> the data set's
+  std::uint64_t max_tokens_total = 0;         ///< input and output of the whole batch; 0: no limit
+  std::uint64_t max_calls = 0;                ///< requests of the whole batch; 0: no limit
+  double max_cost = 0;                        ///< of it, in the price list's currency; 0: no limit
+  std::string prices;                         ///< price list; empty: the shipped one
   bool retry_errors = false;                  ///< results that ended as error are forgotten first
   bool skip_bad_lines = false;
 };

@@ -218,7 +218,8 @@ void code_agent::take(const model_failed& e, time_point now, commands& out) {
     return end_run(run_end::deadline, std::nullopt, "the run's time was up", out);
   if (e.failure.kind == failure_class::cancelled)
     return end_run(run_end::cancelled, std::nullopt, as_utf8(e.failure.detail), out);
-  end_run(run_end::error, std::nullopt, as_utf8(e.failure.detail), out);
+  auto end = e.failure.kind == failure_class::budget ? run_end::budget : run_end::error;
+  end_run(end, std::nullopt, as_utf8(e.failure.detail), out);
 }
 
 void code_agent::take(const sandbox_failed& e, time_point, commands& out) {

@@ -85,6 +85,9 @@ int say_end(const evaluation_outcome& end, const std::string& journal_path) {
   if (end.end == "journal_failed")
     return complain(failed, "the journal cannot be written: " + end.detail + "; " + counted
                               + "; make room and give the same command again to go on");
+  if (end.end == "budget")
+    return complain(incomplete, end.detail + "; " + counted
+                                  + "; the same command with a larger budget goes on");
   if (end.end == "failed")
     return complain(failed, end.detail + "; what was finished is in " + journal_path);
   return complain(incomplete, end.end + ": " + counted + "; the same command goes on");

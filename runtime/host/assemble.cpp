@@ -1,6 +1,7 @@
 #include "runtime/host/assemble.hpp"
 
 #include "config/model_name.hpp"
+#include "config/price_file.hpp"
 #include "executors/jail/jail_executor.hpp"
 #include "executors/process/process_executor.hpp"
 #include "runtime/agent/prompt.hpp"
@@ -77,8 +78,8 @@ std::vector<std::string> secrets_of(const model_target& target, const env_lookup
 }
 
 /// Nobody is called when a recording is played: no key is needed.
-result<model_target> target_of(const settings& s, const env_lookup& env) {
-  auto options = s.model;
+result<model_target> target_of(const model_options& m, const env_lookup& env) {
+  auto options = m;
   if (!options.replay.empty() && options.base_url.empty())
     options.base_url = "http://replayed.invalid";
   return parse_model_name(options, env);
@@ -118,6 +119,55 @@ result<std::shared_ptr<reply_shelf>> shelf_from(const model_options& o, const mo
     auto age = std::chrono::duration_cast<std::chrono::seconds>(o.cache_max_age);
     return shared(make_cache_shelf(std::move(store), use, age));
   });
+}
+
+result<runtime::make_endpoint> endpoint_of(const settings& s, const model_options& m,
+                                           const env_lookup& env) {
+  auto target = target_of(m, env);
+  if (!target)
+    return fail(target.error());
+  if (target->provider == "mock")
+    return mock_endpoint_from(target->model, static_cast<std::uint64_t>(m.seed.value_or(1)));
+  auto base = parse_url(target->base_url);
+  if (!base)
+    return fail(base.error());
+  if (auto open = check_way_to(*base, s, env); !open)
+    return fail(open.error());
+  http_endpoint_options where{
+    .base = std::move(*base), .headers = target->headers, .silence = m.stall_timeout};
+  if (!target->key_variable.empty())
+    where.key = env(target->key_variable).value_or("");
+  return [where = std::move(where), format = make_codec(codec_from(*target))](http_client& client,
+                                                                              timers&) {
+    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, format, where)};
+  };
+}
+
+/// Address, key and headers of the model asked for are not its fallback's, unless both are of one
+/// provider.
+result<other_endpoint> fallback_endpoint(const settings& s, const std::string& name,
+                                         const model_target& first, const env_lookup& env) {
+  auto m = s.model;
+  m.model = name;
+  if (!name.starts_with(first.provider + "/")) {
+    m.base_url.clear();
+    m.api_key_env.clear();
+    m.headers.clear();
+    m.api = "auto";
+    m.api_version.clear();
+  }
+  auto target = parse_model_name(m, env);
+  if (!target)
+    return fail(target.error());
+  if (target->api != first.api)
+    return fail(errc::invalid_argument,
+                fmt::format("'{}' speaks {}, and '{}' {}: a run's history is kept in one of them; "
+                            "choose a model that speaks {}",
+                            name, target->api, s.model.model, first.api, first.api));
+  auto made = endpoint_of(s, m, env);
+  if (!made)
+    return fail(made.error());
+  return other_endpoint{std::move(*made), name, target->model, 1};
 }
 
 std::uint32_t in_flight_of(const settings& s) {
@@ -183,6 +233,8 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
   o.model.retry.max_attempts = s.model.attempts;
+  o.model.rates = {static_cast<double>(s.model.requests_per_minute),
+                   static_cast<double>(s.model.tokens_per_minute)};
   o.model.seed = static_cast<std::uint64_t>(s.model.seed.value_or(1));
   o.http.max_connections = socket_limit(in_flight_of(s));
   o.http.max_idle_per_peer = o.http.max_connections;
@@ -196,7 +248,7 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
 }
 
 result<void> add_shelf(runtime_options& options, const settings& s, const env_lookup& env) {
-  auto target = target_of(s, env);
+  auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
   auto shelf = shelf_from(s.model, *target, env);
@@ -209,24 +261,53 @@ result<void> add_shelf(runtime_options& options, const settings& s, const env_lo
 }
 
 result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
-  auto target = target_of(s, env);
-  if (!target)
-    return fail(target.error());
-  if (target->provider == "mock")
-    return mock_endpoint_from(target->model, static_cast<std::uint64_t>(s.model.seed.value_or(1)));
-  auto base = parse_url(target->base_url);
-  if (!base)
-    return fail(base.error());
-  if (auto open = check_way_to(*base, s, env); !open)
-    return fail(open.error());
-  http_endpoint_options where{
-    .base = std::move(*base), .headers = target->headers, .silence = s.model.stall_timeout};
-  if (!target->key_variable.empty())
-    where.key = env(target->key_variable).value_or("");
-  return [where = std::move(where), format = make_codec(codec_from(*target))](http_client& client,
-                                                                              timers&) {
-    return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, format, where)};
+  return endpoint_of(s, s.model, env);
+}
+
+result<std::vector<other_endpoint>> other_endpoints_from(const settings& s, const env_lookup& env) {
+  auto first = target_of(s.model, env);
+  if (!first)
+    return fail(first.error());
+  std::vector<other_endpoint> out;
+  for (auto& base : s.model.more_base_urls) {
+    auto there = s.model;
+    there.base_url = base;
+    auto made = endpoint_of(s, there, env);
+    if (!made)
+      return fail(made.error());
+    out.push_back({std::move(*made), base, {}, 0});
+  }
+  for (auto& name : s.model.fallback_models) {
+    auto other = fallback_endpoint(s, name, *first, env);
+    if (!other)
+      return fail(other.error().code, "fallback_model: " + other.error().detail);
+    other->choice = static_cast<std::uint32_t>(out.empty() ? 0 : out.back().choice) + 1;
+    out.push_back(std::move(*other));
+  }
+  return out;
+}
+
+result<void> add_budget(const settings& s, runtime_options& into) {
+  into.budget.tokens = s.batch.max_tokens_total;
+  into.budget.calls = s.batch.max_calls;
+  into.budget.money = s.batch.max_cost;
+  auto list = read_prices(s.batch.prices);
+  if (!list)
+    return fail(list.error());
+  into.currency = list->currency;
+  auto look_up = [&](const std::string& model, std::optional<price>& cost) -> result<void> {
+    auto found = price_of(*list, model, s.batch.prices);
+    if (found)
+      cost = *std::move(found);
+    else if (s.batch.max_cost > 0)
+      return fail(found.error());
+    return {};
   };
+  auto found = look_up(s.model.model, into.cost);
+  for (auto& o : into.others)
+    if (found)
+      found = look_up(o.choice == 0 ? s.model.model : o.name, o.cost);
+  return found;
 }
 
 result<profile_settings> profile_from(const settings& s) {
@@ -299,7 +380,7 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   o.step_time = s.agent.step_time;
   o.step_grace = s.agent.step_grace;
   o.token_budget = s.agent.token_budget;
-  if (auto target = target_of(s, env))
+  if (auto target = target_of(s.model, env))
     o.model.model = target->model;
   o.model.temperature = s.model.temperature;
   o.model.max_output_tokens = s.model.max_tokens;

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// Sizes and limits of a runtime whose sandboxes are of `profile`, from the options; its proxies and
-/// CA file from the variables too.
+/// Sizes and limits of a runtime whose sandboxes are of `profile`, from the options; its proxies
+/// and CA file from the variables too.
 [[nodiscard]] runtime_options runtime_options_from(const settings& s,
                                                    const sandbox_profile& profile,
                                                    const env_lookup& env, bool live_output);
@@ -29,6 +29,14 @@ namespace troupe {
 ///         name.
 [[nodiscard]] result<void> add_shelf(runtime_options& options, const settings& s,
                                      const env_lookup& env);
+/// The other addresses of the model, and its fallbacks in their order.
+/// Errors  as endpoint_from; invalid_argument: a fallback that speaks another wire format.
+[[nodiscard]] result<std::vector<other_endpoint>> other_endpoints_from(const settings& s,
+                                                                       const env_lookup& env);
+
+/// Puts the budget and the prices of all models into `into`, which has its `others` already.
+/// Errors  read_prices'; invalid_argument: a limit on money, and a model that has no price.
+[[nodiscard]] result<void> add_budget(const settings& s, runtime_options& into);
 
 /// The profile that the settings name, with what they say otherwise.
 /// Errors  find_profile's; invalid_argument: the executor cannot give what the profile demands.

@@ -23,6 +23,7 @@ struct earlier_work {
   batch_progress progress;
   run_id next_run{1};
   std::int64_t started_at = 0;
+  spending spent;
 };
 
 /// What must stay the same for results to be put together.
@@ -44,6 +45,29 @@ result<void> check_same_options(const json& before, const json& now, const std::
   return {};
 }
 
+/// What earlier sessions say they spent, as stats() writes it.
+spending spent_before(const std::string& stats) {
+  spending out;
+  auto parsed = parse_json(stats.empty() ? "{}" : stats);
+  auto spent = parsed ? parsed->value("spent", json::object()) : json::object();
+  auto number = [&](const char* name) {
+    auto it = spent.find(name);
+    return it != spent.end() && it->is_number() ? std::max(0.0, it->get<double>()) : 0.0;
+  };
+  out.calls = static_cast<std::uint64_t>(number("calls"));
+  out.money = number("money");
+  out.tokens.input = static_cast<std::uint64_t>(number("input_tokens"));
+  out.tokens.output = static_cast<std::uint64_t>(number("output_tokens"));
+  return out;
+}
+
+/// A killed session has written no sums, but its results.
+void count_killed_session(earlier_work& w, std::uint64_t attempts) {
+  if (w.spent.tokens.total() < w.progress.tokens.total())
+    w.spent.tokens = w.progress.tokens;
+  w.spent.calls = std::max(w.spent.calls, attempts);
+}
+
 result<earlier_work> read_earlier(const journal& store, const std::string& path,
                                   const dataset& data, const settings& now) {
   earlier_work w;
@@ -61,14 +85,17 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
     if (!same)
       return fail(same.error());
     w.started_at = record->started_at;
+    w.spent = spent_before(record->stats);
   }
   auto results = store.results();
   auto last = store.last_run();
   if (!results || !last)
     return fail(results ? last.error() : results.error());
   w.next_run = run_id{last->value + 1};
+  std::uint64_t attempts = 0;
   for (const auto& r : *results) {
     w.done.emplace(r.sample_id, r.epoch);
+    attempts += r.model_attempts;
     ++w.progress.done;
     w.progress.tokens += r.tokens;
     if (r.end != to_string(run_end::success))
@@ -78,6 +105,7 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
       w.progress.score_sum += *r.score;
     }
   }
+  count_killed_session(w, attempts);
   return w;
 }
 
@@ -100,6 +128,7 @@ struct evaluation::impl {
   caf::actor batch;
   batch_record record;
   std::optional<scorer_options> judge;
+  bool priced = false;  ///< the model asked for has a price
 
   std::mutex mutex;  // guards outcome and told
   evaluation_outcome outcome;
@@ -168,6 +197,9 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
       outcome.results.push_back(r);
     }
   };
+  // One task's result says by itself that its budget was spent.
+  if (!keeps_results())
+    p.exhausted = [this] { return host->ledger().exhausted(host->budget()); };
   p.done = [this](const batch_outcome& end) {
     tell(std::string{to_string(end.end)}, end.detail, end.progress);
   };
@@ -217,6 +249,9 @@ result<void> evaluation::impl::begin() {
   auto boxes = executor_from(o, profile->profile);
   if (!model || !boxes)
     return fail(model ? boxes.error() : model.error());
+  auto others = other_endpoints_from(o, request.env);
+  if (!others)
+    return fail(others.error());
 
   earlier_work before;
   std::unique_ptr<journal> store;
@@ -234,12 +269,17 @@ result<void> evaluation::impl::begin() {
     before = std::move(*earlier);
   }
 
-  auto parts =
+  auto sizes =
     runtime_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
-  if (auto added = add_shelf(parts, o, request.env); !added)
+  if (auto added = add_shelf(sizes, o, request.env); !added)
     return added;
+  sizes.others = *std::move(others);
+  if (auto added = add_budget(o, sizes); !added)
+    return added;
+  auto price_now = sizes.cost;
+  priced = price_now.has_value();
   auto started =
-    runtime::start(std::move(parts), *model, *boxes, std::move(store), [this](const error& e) {
+    runtime::start(std::move(sizes), *model, *boxes, std::move(store), [this](const error& e) {
       tell("failed", "the runtime gave up: " + e.detail, {});
     });
   if (!started)
@@ -248,6 +288,9 @@ result<void> evaluation::impl::begin() {
   if (auto works = try_sandbox(*host->backend(), box); !works)
     return fail(works.error().code, "no sandbox can be opened: " + works.error().detail);
 
+  if (price_now)
+    before.spent.money = std::max(before.spent.money, price_now->of(before.progress.tokens));
+  host->ledger().carry(host->budget(), before.spent);
   auto p = plan(before);
   p.agent = host->make_context(std::move(*agent), *tools, std::move(box));
 
@@ -284,6 +327,10 @@ json evaluation::impl::stats() const {
              {"attempts", m.attempts.load()},
              {"retries", m.retries.load()},
              {"rate_limited", m.rate_limited.load()},
+             {"waits", m.waits.load()},
+             {"waited_ms", m.waited_us.load() / 1000},
+             {"failovers", m.failovers.load()},
+             {"fallbacks", m.fallbacks.load()},
              {"failures", m.failures.load()}}},
            {"shelf",
             {{"found", shelf.found.load()},
@@ -299,6 +346,15 @@ json evaluation::impl::stats() const {
              {"closed_clean", b.closed_clean.load()},
              {"closed_unclean", b.closed_unclean.load()},
              {"peak", b.peak.load()}}}};
+  auto spent = host->ledger().spent(host->budget());
+  out["spent"] = {{"calls", spent.calls},
+                  {"input_tokens", spent.tokens.input},
+                  {"output_tokens", spent.tokens.output},
+                  {"currency", host->ledger().currency()}};
+  if (priced)
+    out["spent"]["money"] = spent.money;
+  else
+    out["spent"]["price"] = "unknown";
   if (auto* backend = host->backend()) {
     auto e = backend->stats();
     if (e.opened > 0)

@@ -61,12 +61,18 @@ child_spec permanent(std::string name, std::shared_ptr<address> where,
 
 // Members are in the order of their making; the destructor of runtime ends them in reverse.
 struct runtime::impl {
-  explicit impl(runtime_options o) : options{std::move(o)} {}
+  explicit impl(runtime_options o)
+    : options{std::move(o)}, ledger{std::make_shared<budget_ledger>(options.currency)},
+      budget{ledger->add(0, options.budget, "the batch")} {
+    options.model.ledger = ledger;
+  }
 
   runtime_options options;
+  std::shared_ptr<budget_ledger> ledger;
+  budget_id budget;
   reactor io;
   std::unique_ptr<http_client> http;
-  std::shared_ptr<endpoint> model;
+  std::vector<model_route> models;  ///< the first is of the model asked for
   std::shared_ptr<executor> box_maker;
   std::unique_ptr<journal_thread> store;
   std::shared_ptr<supervision_log> reports;
@@ -87,6 +93,7 @@ struct runtime::impl {
   std::unique_ptr<caf::actor_system> system;
   caf::actor root;
   std::promise<void> root_ended;
+  std::atomic<std::uint64_t> jobs{0};  ///< contexts made: the batches of each take turns
   std::atomic<bool> stopping{false};
   bool tree_ended = false;
 
@@ -110,9 +117,28 @@ struct runtime::impl {
     return spec;
   }
 
+  result<void> make_models(const endpoint_maker& first);
   std::vector<child_spec> tree();
   void start_root(std::function<void(error)> fatal);
 };
+
+/// A run's history is kept in the wire form of the model that it began with.
+result<void> runtime::impl::make_models(const endpoint_maker& first) {
+  std::vector<other_endpoint> all = options.others;
+  all.insert(all.begin(), {.make = first, .cost = options.cost});
+  for (auto& o : all) {
+    auto made = o.make(*http, io);
+    if (!made)
+      return fail(made.error());
+    models.push_back({std::move(*made), o.name, o.model, o.choice, o.cost});
+    if (models.back().where->encoder() != models.front().where->encoder())
+      return fail(errc::invalid_argument,
+                  "'" + o.name
+                    + "' speaks another wire format than the model asked for; choose a "
+                      "fallback that speaks the same");
+  }
+  return {};
+}
 
 std::vector<child_spec> runtime::impl::tree() {
   std::vector<child_spec> children;
@@ -123,12 +149,12 @@ std::vector<child_spec> runtime::impl::tree() {
   children.push_back(permanent("event_hub", hub_at, [this](caf::actor_system& sys) {
     return spawn_event_hub(sys, interest);
   }));
-  std::vector<child_spec> models{
+  std::vector<child_spec> clients{
     permanent("model_client", model_at, [this](caf::actor_system& sys) {
-      return spawn_model_client(sys, model, options.model, model_stats, io);
+      return spawn_model_client(sys, models, options.model, model_stats, io);
     })};
   if (options.shelf)
-    models.push_back(permanent("reply_keeper", shelf_at, [this](caf::actor_system& sys) {
+    clients.push_back(permanent("reply_keeper", shelf_at, [this](caf::actor_system& sys) {
       return spawn_reply_keeper(sys, model_at, options.shelf, options.keeper, shelf_stats, io);
     }));
   children.push_back(supervisor_child(group("models", std::move(models))));
@@ -175,10 +201,8 @@ result<std::unique_ptr<runtime>> runtime::start(runtime_options options, const m
                                                 std::function<void(error)> fatal) {
   auto parts = std::make_unique<impl>(std::move(options));
   parts->http = std::make_unique<http_client>(parts->io, parts->options.http);
-  auto made = model(*parts->http, parts->io);
-  if (!made)
+  if (auto made = parts->make_models(model); !made)
     return fail(made.error());
-  parts->model = std::move(*made);
   if (executor) {
     auto backend = executor(parts->io);
     if (!backend)
@@ -239,7 +263,7 @@ runtime::~runtime() {
   if (p.store)
     p.store->stop();
   p.box_maker.reset();
-  p.model.reset();
+  p.models.clear();
   p.http.reset();
   p.io.stop();
 }
@@ -248,7 +272,7 @@ std::shared_ptr<const agent_context>
 runtime::make_context(std::shared_ptr<const agent_definition> agent,
                       std::shared_ptr<const tool_set> tools, sandbox_spec sandbox) const {
   auto c = std::make_shared<agent_context>();
-  c->encode = impl_->model->encoder();
+  c->encode = impl_->models.front().where->encoder();
   c->start = code_agent::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
@@ -262,6 +286,8 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
   c->tool_hosts = impl_->tool_hosts_at;
   c->sandbox = std::move(sandbox);
   c->clock = &impl_->io;
+  c->budget = impl_->budget;
+  c->job = {++impl_->jobs, 1};
   return c;
 }
 
@@ -277,6 +303,14 @@ void runtime::watch(subscribe viewer) {
 
 journal_thread* runtime::store() const noexcept {
   return impl_->store.get();
+}
+
+budget_ledger& runtime::ledger() const noexcept {
+  return *impl_->ledger;
+}
+
+budget_id runtime::budget() const noexcept {
+  return impl_->budget;
 }
 
 const model_client_stats& runtime::model_stats() const noexcept {

@@ -14,9 +14,22 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
+
+using endpoint_maker = std::function<result<std::shared_ptr<endpoint>>(http_client&, timers&)>;
+
+/// One more endpoint of the model asked for, or (choice > 0) one of a fallback model.
+struct other_endpoint {
+  endpoint_maker make;
+  std::string name{};        ///< for messages
+  std::string model{};       ///< a fallback's own name
+  std::uint32_t choice = 0;  ///< as in model_route
+  std::optional<price> cost{};
+};
 
 /// What a runtime is made of. The parts themselves may be replaced: benches and tests bring their
 /// own executor or endpoint.
@@ -25,8 +38,12 @@ struct runtime_options {
   std::size_t tool_hosts = 4;      ///< native tool calls at once
   http_client_limits http;
   model_client_options model;
-  std::shared_ptr<reply_shelf> shelf;  ///< in front of the model; null: none
-  reply_keeper_options keeper;         ///< of the shelf
+  std::shared_ptr<reply_shelf> shelf;    ///< in front of the model; null: none
+  reply_keeper_options keeper;           ///< of the shelf
+  std::vector<other_endpoint> others{};  ///< beside the one that the runtime is started with
+  std::optional<price> cost{};           ///< of the model that it is started with
+  budget_limits budget{};                ///< of everything that this runtime does
+  std::string currency = "USD";
   executor_pool_options pool;
   millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
 };
@@ -35,7 +52,7 @@ struct runtime_options {
 /// several may live side by side.
 class runtime {
 public:
-  using make_endpoint = std::function<result<std::shared_ptr<endpoint>>(http_client&, timers&)>;
+  using make_endpoint = endpoint_maker;
   using make_executor = std::function<result<std::shared_ptr<executor>>(reactor&)>;
 
   /// `store` may be null: nothing is kept. `make_executor` may be empty: snippets cannot run.
@@ -68,6 +85,10 @@ public:
 
   /// The journal's thread, or null.
   [[nodiscard]] journal_thread* store() const noexcept;
+
+  /// What the runtime's calls may spend and have spent; `budget()` is the node that all belong to.
+  [[nodiscard]] budget_ledger& ledger() const noexcept;
+  [[nodiscard]] budget_id budget() const noexcept;
 
   [[nodiscard]] const model_client_stats& model_stats() const noexcept;
   [[nodiscard]] const reply_keeper_stats& shelf_stats() const noexcept;

@@ -52,7 +52,7 @@ struct run_result {
   micros model_wait{0};
   micros sandbox_wall{0};
   micros sandbox_cpu{0};
-  std::string model;  ///< as the server returned it
+  std::string model;  ///< as the server returned it; several, with ", ", after a fallback
 };
 
 /// What a batch was: kept as JSON so that a newer report can read an older file.

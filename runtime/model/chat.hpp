@@ -5,9 +5,11 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/json.hpp"
 #include "runtime/core/time.hpp"
+#include "runtime/core/token_usage.hpp"
 #include "runtime/model/tool_spec.hpp"
 #include "runtime/model/transcript.hpp"
 #include "runtime/policy/failure.hpp"
+#include "runtime/policy/rate_report.hpp"
 
 #include <cstdint>
 #include <map>
@@ -17,27 +19,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Tokens as the server counted them. `input` includes `cached` and `cache_written`; `output`
-/// includes `reasoning`.
-struct token_usage {
-  std::uint64_t input = 0;
-  std::uint64_t output = 0;
-  std::uint64_t cached = 0;  ///< read from the provider's prompt cache
-  std::uint64_t reasoning = 0;
-  std::uint64_t cache_written = 0;  ///< put into it; some providers charge more for these
-
-  token_usage& operator+=(const token_usage& x) {
-    input += x.input;
-    output += x.output;
-    cached += x.cached;
-    reasoning += x.reasoning;
-    cache_written += x.cache_written;
-    return *this;
-  }
-  [[nodiscard]] std::uint64_t total() const noexcept { return input + output; }
-  bool operator==(const token_usage&) const = default;
-};
 
 /// Whether the model calls tools.
 struct tool_choice {
@@ -93,6 +74,7 @@ struct model_reply {
   token_usage usage{};
   std::uint32_t attempts = 1;  ///< requests sent for this reply, retries included
   millis latency{0};           ///< from the ask to the reply, waiting and retries included
+  rate_report rates{};         ///< the server's limits as it stated them; not kept
 
   bool operator==(const model_reply&) const = default;
 };
@@ -119,6 +101,7 @@ struct model_failure {
   std::string detail;  ///< one line for the user: what, where, the mend
   std::optional<millis> retry_after;
   std::uint32_t attempts = 1;
+  rate_report rates{};  ///< the server's limits as it stated them; not kept
 };
 
 /// The arguments of a call as an object. No text at all means no arguments: {}.

@@ -18,6 +18,7 @@ enum class failure_class : std::uint8_t {
   auth,          ///< 401, 403: final
   bad_request,   ///< 400, 404, 413, 422: final
   cancelled,     ///< by us: final
+  budget,        ///< a budget of the user's own is spent: final
   unknown        ///< final
 };
 

@@ -125,7 +125,7 @@ TEST_CASE("after the last try the asker learns how often it was tried", "[model_
 }
 
 TEST_CASE("a Retry-After holds back every call to the endpoint", "[model_client]") {
-  client_fixture fx;
+  client_fixture fx{{.max_in_flight = 4}};
   auto a = fx.call(1);
   fx.server->fail(1, failure_class::rate_limited, 2000ms);
   fx.deliver();

@@ -126,6 +126,73 @@ class Endpoints(TroupeTest):
         self.assertEqual([m["role"] for m in request["messages"]], ["user"])
         self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
 
+    def test_a_fallback_answers_when_the_account_is_empty_and_is_named_in_the_result(self):
+        def first(n, body):
+            return 429, {}, json.dumps({"error": {"message": "out of money", "code": "insufficient_quota"}})
+
+        with FakeEndpoint(first) as server, FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as other:
+            done = self.eval(server.url, 2, "--fallback-model", "vllm/second", VLLM_BASE_URL=other.url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({r["model"] for r in other.requests}, {"second"})
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
+        self.assertIn("fallbacks 2", self.troupe("report", "out.db").stdout.replace("2 fallbacks", "fallbacks 2"))
+
+    def test_a_fallback_of_another_wire_format_is_refused_before_the_first_call(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            done = self.eval(server.url, 1, "--fallback-model", "anthropic/claude", ANTHROPIC_API_KEY="k")
+            self.assertEqual(server.requests, [])
+        self.assert_one_clear_line(done, "fallback_model: 'anthropic/claude' speaks messages", code=2)
+
+    def test_several_addresses_share_the_calls_and_one_that_is_dead_is_left_out(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as a, \
+                FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as b:
+            done = self.eval(a.url, 12, "--base-url", b.url, "--base-url", "http://127.0.0.1:9/v1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(len(a.requests), 1)
+            self.assertGreater(len(b.requests), 1)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 12)
+
+    def test_a_spent_budget_ends_the_batch_and_a_larger_one_goes_on(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            done = self.eval(server.url, 12, "--max-calls", 5)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("the batch's budget is spent: 5 of 5 calls", done.stderr)
+            self.assertIn("5 of 12 results", done.stderr)
+            self.assertEqual(len(server.requests), 5)
+            done = self.eval(server.url, 12, "--max-calls", 9)
+            self.assertIn("9 of 9 calls", done.stderr)
+            done = self.eval(server.url, 12, "--max-calls", 100)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(server.requests), 12)
+        self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 12)
+
+    def test_money_is_counted_by_the_user_s_price_list(self):
+        prices = self.write("prices.yaml", "models:\n  openai/fake: {input: 100000, output: 100000}\n")
+        reply = json.loads(chat_reply(ANSWER))
+        reply["usage"] = {"prompt_tokens": 7, "completion_tokens": 3}
+        with FakeEndpoint(lambda n, b: (200, {}, json.dumps(reply))) as server:
+            done = self.eval(server.url, 8, "--max-cost", 3, "--prices", prices)
+            self.assertIn("the batch's budget is spent: 3.0000 of 3.0000 USD", done.stderr)
+            self.assertEqual(len(server.requests), 3)
+        report = json.loads(self.troupe("report", "out.db", "--json").stdout)
+        self.assertAlmostEqual(report["stats"]["spent"]["money"], 3)
+
+    def test_a_task_whose_budget_is_spent_ends_as_budget(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply("<code>\nprint(%d)\n</code>" % n))) as server:
+            done = self.troupe("run", "?", "--model", "custom/fake", "--base-url", server.url, "--max-calls", 2)
+            self.assertEqual(len(server.requests), 2)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("budget is spent: 2 of 2 calls", done.stderr)
+
+    def test_a_price_that_is_needed_and_not_there_is_found_before_the_first_call(self):
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            done = self.eval(server.url, 1, "--max-cost", 1)
+            self.assert_one_clear_line(done, "no price for 'openai/fake'", "--prices", code=2)
+            typo = self.write("prices.yaml", "models:\n  openai/fake:\n    inptu: 1\n    output: 2\n")
+            done = self.eval(server.url, 1, "--prices", typo)
+            self.assert_one_clear_line(done, "prices.yaml, line 3", "did you mean 'input'?", code=2)
+            self.assertEqual(server.requests, [])
+
     def test_members_and_headers_of_the_user_s_own_reach_the_server(self):
         with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
             done = self.eval(server.url, 1, "--extra-body", '{"stop": null, "chat_template_kwargs": {"a": 1}}',
