@@ -121,6 +121,31 @@ result<std::shared_ptr<reply_shelf>> shelf_from(const model_options& o, const mo
   });
 }
 
+struct named_file {
+  std::string path;  ///< empty: the system's roots
+  std::string named_in;
+};
+
+named_file ca_file_from(const settings& s, const env_lookup& env) {
+  if (!s.model.ca_file.empty())
+    return {s.model.ca_file, "--ca-file"};
+  return {env("SSL_CERT_FILE").value_or(""), "SSL_CERT_FILE"};
+}
+
+/// What would fail every call is found before anything starts.
+result<void> check_way_to(const url& base, const settings& s, const env_lookup& env) {
+  auto proxies = proxies_from(env, s.model.proxy);
+  for (const auto& entry : proxies.not_understood)
+    log::warn("NO_PROXY: '" + entry + "' is no host name, address or network, and is left out");
+  if (auto via = proxies.select(base); !via)
+    return fail(via.error());
+  auto roots = ca_file_from(s, env);
+  if (base.scheme != "https" || roots.path.empty())
+    return {};
+  auto readable = read_text(roots.path, "the CA file in " + roots.named_in);
+  return readable ? result<void>{} : fail(readable.error());
+}
+
 result<runtime::make_endpoint> endpoint_of(const settings& s, const model_options& m,
                                            const env_lookup& env) {
   auto target = target_of(m, env);
@@ -187,31 +212,6 @@ std::size_t sandbox_limit(std::size_t wanted, bool network) {
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / each));
-}
-
-struct named_file {
-  std::string path;  ///< empty: the system's roots
-  std::string named_in;
-};
-
-named_file ca_file_from(const settings& s, const env_lookup& env) {
-  if (!s.model.ca_file.empty())
-    return {s.model.ca_file, "--ca-file"};
-  return {env("SSL_CERT_FILE").value_or(""), "SSL_CERT_FILE"};
-}
-
-/// What would fail every call is found before anything starts.
-result<void> check_way_to(const url& base, const settings& s, const env_lookup& env) {
-  auto proxies = proxies_from(env, s.model.proxy);
-  for (const auto& entry : proxies.not_understood)
-    log::warn("NO_PROXY: '" + entry + "' is no host name, address or network, and is left out");
-  if (auto via = proxies.select(base); !via)
-    return fail(via.error());
-  auto roots = ca_file_from(s, env);
-  if (base.scheme != "https" || roots.path.empty())
-    return {};
-  auto readable = read_text(roots.path, "the CA file in " + roots.named_in);
-  return readable ? result<void>{} : fail(readable.error());
 }
 
 /// What only a jail can give; empty: nothing.

@@ -157,7 +157,7 @@ std::vector<child_spec> runtime::impl::tree() {
     clients.push_back(permanent("reply_keeper", shelf_at, [this](caf::actor_system& sys) {
       return spawn_reply_keeper(sys, model_at, options.shelf, options.keeper, shelf_stats, io);
     }));
-  children.push_back(supervisor_child(group("models", std::move(models))));
+  children.push_back(supervisor_child(group("models", std::move(clients))));
 
   std::vector<child_spec> hosts;
   for (std::size_t i = 0; i < options.tool_hosts; ++i) {

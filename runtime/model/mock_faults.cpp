@@ -111,6 +111,7 @@ fault_kind fault_of(failure_class kind) noexcept {
   case failure_class::bad_reply:
     return fault_kind::truncated;
   case failure_class::quota:
+  case failure_class::budget:
     return fault_kind::quota;
   case failure_class::auth:
     return fault_kind::auth;

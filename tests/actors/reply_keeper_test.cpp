@@ -41,14 +41,8 @@ struct manual_client {
                 return p;
               },
               [this](const model_cancel& x) { cancelled.push_back(x.run); },
-              [this](std::size_t which, const std::string& text) {
-                model_reply r;
-                r.text = text;
-                asked[which].answer.deliver(model_answer{r});
-              },
-              [this](std::size_t which, failure_class kind) {
-                asked[which].answer.deliver(
-                  model_answer{tl::unexpected(model_failure{kind, "no", {}, 2})});
+              [this](std::uint64_t which, model_answer& x) {
+                asked[which].answer.deliver(std::move(x));
               }};
     }));
   }
@@ -83,12 +77,15 @@ struct keeper_fixture : test::actor_fixture {
   }
 
   void reply(std::size_t which, const std::string& text) {
-    caf::anon_send(client, which, text);
+    model_reply r;
+    r.text = text;
+    caf::anon_send(client, std::uint64_t{which}, model_answer{r});
     deliver();
   }
 
   void fail_with(std::size_t which, failure_class kind) {
-    caf::anon_send(client, which, kind);
+    caf::anon_send(client, std::uint64_t{which},
+                   model_answer{tl::unexpected(model_failure{kind, "no", {}, 2})});
     deliver();
   }
 
