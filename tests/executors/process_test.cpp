@@ -66,7 +66,9 @@ TEST_CASE("a keeper that is not there is named, and leaves no directory", "[proc
 TEST_CASE("a directory that cannot be written is named", "[process]") {
   auto e = open_error({.directory = "/nowhere"});
   CHECK(e.code == errc::unavailable);
-  CHECK(e.detail == "make a directory in /nowhere: No such file or directory");
+  CHECK(e.detail
+        == "make a directory in /nowhere (set TMPDIR to one that can be written): "
+           "No such file or directory");
 }
 
 TEST_CASE("a program that is no python fails the open with its own words", "[process]") {
