@@ -279,6 +279,7 @@ CONTRACT_CASE("an unknown tool, and one without a listener, fail as such", "[too
   s->listen({}, [](const code_call&) { FAIL("never called"); });
   CHECK(describe(
           fx.run(*s, "import troupe_tools, gc, troupe_bridge\n"
+                     "gc.unfreeze()\n"
                      "b = [o for o in gc.get_objects() if isinstance(o, troupe_bridge.Bridge)][0]\n"
                      "troupe_tools.make_tool({'name': 'forged'}, b, None)()"))
         == "raised ToolError: there is no tool 'forged'");
