@@ -46,7 +46,9 @@ std::vector<leak> find_leaks() {
     auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ptr != name.data() + name.size() || pid <= 1)
       continue;
-    if (status_of(it->path(), "Name:") != "troupe-zygote" || status_of(it->path(), "PPid:") != "1"
+    auto called = status_of(it->path(), "Name:");
+    if ((called != "troupe-zygote" && called != "troupe-init")
+        || status_of(it->path(), "PPid:") != "1"
         || status_of(it->path(), "State:").starts_with("Z"))
       continue;
     struct stat owner {};
