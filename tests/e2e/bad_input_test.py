@@ -252,9 +252,9 @@ class Profiles(TroupeTest):
 class PoorMachine(TroupeTest):
     """What the machine does not give is an error with the mend, or a weaker level that is told."""
 
-    def on(self, poverty, *words):
+    def on(self, poverty, *words, program=TROUPE):
         """The program in a mount namespace of its own, in which `poverty` was run by a shell."""
-        command = [TROUPE, *map(str, words)]
+        command = [program, *map(str, words)]
         return subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-ec",
                                poverty + '\nexec "$0" "$@"', *command],
                               capture_output=True, text=True, env=clean_environment(),
@@ -271,11 +271,14 @@ class PoorMachine(TroupeTest):
     def runs(self):
         return "run", "?", "--model", f"mock/{self.script()}"
 
-    def runs_without_tmp(self):
-        """The same, with its script where no test covers it."""
+    def outside_tmp(self):
+        """Copies of the program and of a run's script where no test covers them."""
         elsewhere = pathlib.Path(tempfile.mkdtemp(prefix="troupe-e2e-", dir="/var/tmp"))
         self.addCleanup(shutil.rmtree, elsewhere, ignore_errors=True)
-        return "run", "?", "--model", f"mock/{shutil.copy(self.script(), elsewhere)}"
+        for part in pathlib.Path(TROUPE).parent.glob("troupe*"):
+            shutil.copy(part, elsewhere)
+        script = shutil.copy(self.script(), elsewhere)
+        return elsewhere / pathlib.Path(TROUPE).name, ("run", "?", "--model", f"mock/{script}")
 
     def assert_works(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -325,16 +328,18 @@ class PoorMachine(TroupeTest):
     def test_a_full_tmp(self):
         full = ("mount -t tmpfs -o size=64k none /tmp\n"
                 "dd if=/dev/zero of=/tmp/fill bs=1k 2>/dev/null || true\ncd /")
-        self.assert_works(self.on(full, *self.runs_without_tmp()))
-        self.assertIn("full", self.on(full, "doctor").stdout)
+        program, words = self.outside_tmp()
+        self.assert_works(self.on(full, *words, program=program))
+        self.assertIn("full", self.on(full, "doctor", program=program).stdout)
 
     def test_a_read_only_tmp(self):
         read_only = "mount -t tmpfs -o ro none /tmp\ncd /"
-        words = self.runs_without_tmp()
-        self.assert_works(self.on(read_only, *words))
-        self.assert_one_clear_line(self.on(read_only, *words, "--executor", "process"), "/tmp",
-                                   "Read-only file system", "TMPDIR", code=1)
-        told = self.on(read_only, "doctor")
+        program, words = self.outside_tmp()
+        self.assert_works(self.on(read_only, *words, program=program))
+        self.assert_one_clear_line(self.on(read_only, *words, "--executor", "process",
+                                           program=program),
+                                   "/tmp", "Read-only file system", "TMPDIR", code=1)
+        told = self.on(read_only, "doctor", program=program)
         self.assertIn("Read-only file system", told.stdout)
         self.assertNotIn("internal error", told.stderr)
 
