@@ -14,8 +14,8 @@ namespace troupe {
 /// A request or a response; the members of the other stay empty.
 struct http_message {
   unsigned status = 0;
-  unsigned version = 11;    ///< 10 for HTTP/1.0, 11 for HTTP/1.1
-  std::string reason{};  ///< the status line's words
+  unsigned version = 11;  ///< 10 for HTTP/1.0, 11 for HTTP/1.1
+  std::string reason{};   ///< the status line's words
   std::string method{};
   std::string target{};
   header_fields headers{};  ///< names in lower case
