@@ -17,7 +17,7 @@ constexpr std::size_t learned_quantities = 2;  // requests and tokens; the other
 constexpr millis first_cooldown{1'000};
 constexpr millis longest_cooldown{30'000};
 constexpr millis longest_reset{300'000};  // a day's limit is not waited for: its refusal says so
-constexpr millis probe_pause{250};  // a refusal takes less
+constexpr millis probe_pause{250};        // a refusal takes less
 
 double seconds(steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
