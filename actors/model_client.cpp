@@ -14,6 +14,8 @@
 namespace troupe {
 namespace {
 
+constexpr millis counted_wait{1};  // less is the way through the queue
+
 using outcome = model_outcome;
 using call = model_call;
 
@@ -224,7 +226,7 @@ private:
     ++c.attempts;
     ++c.tries;
     ++stats_->attempts;
-    if (auto waited = now - c.queued; waited > steady_clock::duration::zero()) {
+    if (auto waited = now - c.queued; waited >= counted_wait) {
       ++stats_->waits;
       stats_->waited_us +=
         static_cast<std::uint64_t>(std::chrono::duration_cast<micros>(waited).count());

@@ -46,7 +46,7 @@ struct model_client_stats {
   std::atomic<std::uint64_t> retries{0};
   std::atomic<std::uint64_t> rate_limited{0};  ///< tries that a 429 wasted
   std::atomic<std::uint64_t> failures{0};
-  std::atomic<std::uint64_t> waits{0};      ///< tries that could not go at once
+  std::atomic<std::uint64_t> waits{0};      ///< tries held back for 1 ms or longer
   std::atomic<std::uint64_t> waited_us{0};  ///< by them, in all
   std::atomic<std::uint64_t> failovers{0};  ///< retries at another endpoint of the same model
   std::atomic<std::uint64_t> fallbacks{0};  ///< calls that went on to another model

@@ -332,10 +332,6 @@ json evaluation::impl::stats() const {
              {"failovers", m.failovers.load()},
              {"fallbacks", m.fallbacks.load()},
              {"failures", m.failures.load()}}},
-           {"shelf",
-            {{"found", shelf.found.load()},
-             {"shared", shelf.shared.load()},
-             {"asked", shelf.asked.load()}}},
            {"http",
             {{"requests", http.requests},
              {"connections_opened", http.connections_opened},
@@ -355,6 +351,10 @@ json evaluation::impl::stats() const {
     out["spent"]["money"] = spent.money;
   else
     out["spent"]["price"] = "unknown";
+  if (shelf.found + shelf.asked > 0)
+    out["shelf"] = {{"found", shelf.found.load()},
+                    {"shared", shelf.shared.load()},
+                    {"asked", shelf.asked.load()}};
   if (auto* backend = host->backend()) {
     auto e = backend->stats();
     if (e.opened > 0)
