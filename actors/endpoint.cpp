@@ -164,6 +164,8 @@ public:
     return wait(std::move(drawn), std::move(done));
   }
 
+  [[nodiscard]] bool in_process() const override { return true; }
+
   void cancel(ticket which) override {
     auto call = take(which);
     if (!call)

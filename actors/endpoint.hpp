@@ -34,6 +34,10 @@ public:
   virtual void cancel(ticket which) = 0;
 
   [[nodiscard]] virtual message_encoder encoder() const = 0;
+
+  /// It has no server that could be overloaded: as many tries at once as are wanted, from the
+  /// first.
+  [[nodiscard]] virtual bool in_process() const { return false; }
 };
 
 struct http_endpoint_options {

@@ -15,6 +15,8 @@ model_lanes::model_lanes(std::vector<model_route> routes, const model_client_opt
     if (route.choice == 0)
       how.rates = options.rates;
     how.places.most = options.max_in_flight;
+    if (route.where->in_process())
+      how.places.first = how.places.most;
     how.breaker = options.breaker;
     choices_.resize(std::max<std::size_t>(choices_.size(), route.choice + 1));
     choices_[route.choice].push_back(lanes_.size());

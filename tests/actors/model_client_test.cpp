@@ -26,6 +26,7 @@ public:
   }
 
   message_encoder encoder() const override { return openai_codec().encoder(); }
+  bool in_process() const override { return no_server; }
 
   void finish(ticket which, tl::expected<model_reply, model_failure> outcome) {
     auto node = open.extract(which);
@@ -48,6 +49,7 @@ public:
   std::map<ticket, done_fn> open;
   std::map<ticket, seen_fn> viewers;
   ticket last = 0;
+  bool no_server = false;
 };
 
 struct client_fixture : test::actor_fixture {
@@ -240,4 +242,24 @@ TEST_CASE("a viewer that saw some of a failed try is told that the reply begins 
   fx.deliver();
   CHECK(seen->size() == 2);
   CHECK(outcome(a)->attempts == 3);
+}
+
+TEST_CASE("a server is tried with few requests at first, what is in process with all",
+          "[model_client]") {
+  for (auto no_server : {false, true}) {
+    test::actor_fixture fx;
+    auto where = std::make_shared<manual_endpoint>();
+    where->no_server = no_server;
+    auto stats = std::make_shared<model_client_stats>();
+    auto client =
+      fx.keep(spawn_model_client(fx.sys, where, {.max_in_flight = 100}, stats, fx.clock));
+    for (std::uint64_t run = 1; run <= 50; ++run) {
+      model_ask m;
+      m.request.settings = std::make_shared<const model_settings>();
+      m.request.run = run_id{run};
+      static_cast<void>(fx.ask<model_answer>(client, std::move(m)));
+    }
+    fx.deliver();
+    CHECK(where->asked.size() == (no_server ? 50 : concurrency_settings{}.first));
+  }
 }
