@@ -433,7 +433,7 @@ private:
 
   /// An entry may be sent again after a writer's crash: (run, seq) is written once.
   template <class Then>
-  void append(std::shared_ptr<const journal_entry> entry, std::shared_ptr<Then> then,
+  void append(const std::shared_ptr<const journal_entry>& entry, const std::shared_ptr<Then>& then,
               std::uint32_t tries) {
     self_->request(context_->journal->get(), caf::infinite, journal_append{entry})
       .then([then](const journal_durable&) { (*then)(); },

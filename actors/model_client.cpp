@@ -27,7 +27,7 @@ constexpr std::size_t many_at_once = 256;
 class model_client_state {
 public:
   model_client_state(caf::event_based_actor* self, std::vector<model_route> routes,
-                     model_client_options options, std::shared_ptr<model_client_stats> stats,
+                     const model_client_options& options, std::shared_ptr<model_client_stats> stats,
                      timers& clock)
     : self_{self}, options_{options}, stats_{std::move(stats)}, clock_{clock},
       random_{options.seed}, lanes_{std::move(routes), options}, queues_(lanes_.choices()) {}
@@ -393,14 +393,14 @@ private:
 }  // namespace
 
 caf::actor spawn_model_client(caf::actor_system& sys, std::vector<model_route> routes,
-                              model_client_options options,
+                              const model_client_options& options,
                               std::shared_ptr<model_client_stats> stats, timers& clock) {
   return sys.spawn<caf::stateful_actor<model_client_state>>(std::move(routes), options,
                                                             std::move(stats), std::ref(clock));
 }
 
 caf::actor spawn_model_client(caf::actor_system& sys, std::shared_ptr<endpoint> where,
-                              model_client_options options,
+                              const model_client_options& options,
                               std::shared_ptr<model_client_stats> stats, timers& clock) {
   std::vector<model_route> routes;
   routes.push_back({std::move(where)});

@@ -63,13 +63,13 @@ struct model_client_stats {
 /// way may use up the rest it waits, and when nothing is left it ends as failure_class::budget.
 /// The endpoints must share one encoder. At least one has choice 0.
 [[nodiscard]] caf::actor spawn_model_client(caf::actor_system& sys, std::vector<model_route> routes,
-                                            model_client_options options,
+                                            const model_client_options& options,
                                             std::shared_ptr<model_client_stats> stats,
                                             timers& clock);
 
 /// With one endpoint.
 [[nodiscard]] caf::actor spawn_model_client(caf::actor_system& sys, std::shared_ptr<endpoint> where,
-                                            model_client_options options,
+                                            const model_client_options& options,
                                             std::shared_ptr<model_client_stats> stats,
                                             timers& clock);
 

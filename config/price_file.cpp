@@ -98,8 +98,10 @@ private:
       p.input = *amount;
     else if (key == "output")
       p.output = *amount;
+    else if (key == "cached_input")
+      p.cached_input = amount;
     else
-      (key == "cached_input" ? p.cached_input : p.cache_write) = *amount;
+      p.cache_write = amount;
     return {};
   }
 

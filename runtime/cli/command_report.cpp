@@ -37,7 +37,7 @@ int report_command(const words& arguments) {
   auto as_json = std::erase(rest, "--json") > 0;
   if (rest.size() != 1)
     return complain(usage, "report takes one journal; see troupe report --help");
-  if (rest[0].starts_with("-"))
+  if (rest[0].starts_with('-'))
     return complain(usage, "there is no option '" + rest[0] + "'; report knows --json");
   return print_report(rest[0], as_json);
 }

@@ -49,7 +49,7 @@ std::vector<leak> find_leaks() {
     auto called = status_of(it->path(), "Name:");
     if ((called != "troupe-zygote" && called != "troupe-init")
         || status_of(it->path(), "PPid:") != "1"
-        || status_of(it->path(), "State:").starts_with("Z"))
+        || status_of(it->path(), "State:").starts_with('Z'))
       continue;
     struct stat owner {};
     auto ours =

@@ -244,7 +244,8 @@ std::string cassette_line(const request_identity& request, const model_outcome& 
 }
 
 result<std::unique_ptr<cassette_player>> cassette_player::load(std::string_view text,
-                                                               std::string name, cassette_match how,
+                                                               const std::string& name,
+                                                               cassette_match how,
                                                                std::vector<std::string> known) {
   if (auto head = check_head(take_line(text), name); !head)
     return fail(head.error());

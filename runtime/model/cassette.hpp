@@ -38,8 +38,9 @@ class cassette_player {
 public:
   /// `name` is for messages; `known` secrets were removed when it was recorded.
   /// Errors  corrupt: the line, and what is wrong with it; invalid_argument: a newer version.
-  static result<std::unique_ptr<cassette_player>>
-  load(std::string_view text, std::string name, cassette_match how, std::vector<std::string> known);
+  static result<std::unique_ptr<cassette_player>> load(std::string_view text,
+                                                       const std::string& name, cassette_match how,
+                                                       std::vector<std::string> known);
   virtual ~cassette_player() = default;
 
   /// What was recorded, with attempts 0. A miss is a failure of kind unknown whose detail shows

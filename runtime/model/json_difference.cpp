@@ -44,8 +44,9 @@ private:
     for (const auto* side : {&before, &after})
       for (const auto& member : side->items())
         names.insert(member.key());
+    auto inside = path.empty() ? path : path + ".";
     for (const auto& name : names)
-      compare_member(before, after, name, path.empty() ? name : path + "." + name);
+      compare_member(before, after, name, inside + name);
   }
 
   void compare_member(const json& before, const json& after, const std::string& name,

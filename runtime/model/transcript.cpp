@@ -25,14 +25,15 @@ std::string_view to_string(role r) noexcept {
 struct transcript_chunk {
   transcript_chunk(std::shared_ptr<const transcript_chunk> previous, std::size_t offset,
                    std::size_t bytes_wanted)
-    : before{std::move(previous)}, start{offset}, capacity{bytes_wanted},
+    : before{std::move(previous)}, start{static_cast<std::uint32_t>(offset)},
+      capacity{static_cast<std::uint32_t>(bytes_wanted)},
       bytes{std::make_unique_for_overwrite<char[]>(bytes_wanted)} {}
 
   std::shared_ptr<const transcript_chunk> before;
-  std::size_t start;  ///< offset of its first byte in the conversation
-  std::size_t capacity;
+  std::uint32_t start;  ///< offset of its first byte in the conversation
+  std::uint32_t capacity;
+  std::atomic<std::uint32_t> used{0};
   std::unique_ptr<char[]> bytes;
-  std::atomic<std::size_t> used{0};
 };
 
 std::vector<std::string_view> transcript_view::pieces() const {
@@ -41,7 +42,7 @@ std::vector<std::string_view> transcript_view::pieces() const {
   for (auto* c = last.get(); c != nullptr; c = c->before.get()) {
     if (end > c->start)
       out.emplace_back(c->bytes.get(), end - c->start);
-    end = std::min(end, c->start);
+    end = std::min<std::size_t>(end, c->start);
   }
   std::reverse(out.begin(), out.end());
   return out;
@@ -93,8 +94,9 @@ void transcript::write(std::string_view piece) {
   auto whole = end + piece.size();
   if (last_) {
     // The rest of the last chunk, unless another copy has written there.
-    auto mine = end - last_->start;
-    auto fits = std::min(piece.size(), last_->capacity - mine);
+    auto mine = static_cast<std::uint32_t>(end) - last_->start;
+    auto fits =
+      static_cast<std::uint32_t>(std::min<std::size_t>(piece.size(), last_->capacity - mine));
     if (fits > 0 && last_->used.compare_exchange_strong(mine, mine + fits)) {
       std::memcpy(last_->bytes.get() + (end - last_->start), piece.data(), fits);
       end += fits;
@@ -104,10 +106,10 @@ void transcript::write(std::string_view piece) {
   if (!piece.empty()) {
     // The first message is the system prompt, which copies share: it gets a chunk of its size.
     auto room = end == 0 ? piece.size()
-                         : std::max(piece.size(), std::clamp<std::size_t>(end / 8, 1024, 1u << 20));
+                         : std::max(piece.size(), std::clamp<std::size_t>(end / 8, 2048, 1u << 20));
     last_ = std::make_shared<transcript_chunk>(last_, end, room);
     std::memcpy(last_->bytes.get(), piece.data(), piece.size());
-    last_->used = piece.size();
+    last_->used = static_cast<std::uint32_t>(piece.size());
   }
   ends_.push_back(static_cast<std::uint32_t>(whole));
 }

@@ -52,16 +52,16 @@ public:
   /// Writes all pieces, which must stay valid until the handler is called. A plain socket gets
   /// them in one gathered write; TLS makes a record of each, so small ones are joined first.
   template <class Handler>
-  void write(std::vector<asio::const_buffer> pieces, Handler handler) {
+  void write(const std::vector<asio::const_buffer>& pieces, Handler handler) {
     constexpr std::size_t one_record = 16u << 10;
     if (!tls_) {
-      asio::async_write(socket_, std::move(pieces), std::move(handler));
+      asio::async_write(socket_, pieces, std::move(handler));
     } else if (asio::buffer_size(pieces) <= one_record) {
       joined_.resize(asio::buffer_size(pieces));
       asio::buffer_copy(asio::buffer(joined_), pieces);
       asio::async_write(*tls_, asio::buffer(joined_), std::move(handler));
     } else {
-      asio::async_write(*tls_, std::move(pieces), std::move(handler));
+      asio::async_write(*tls_, pieces, std::move(handler));
     }
   }
 

@@ -54,14 +54,13 @@ void http_connection::write(const std::shared_ptr<const outgoing>& out) {
   for (auto part : out->request.body)
     if (!part.empty())
       pieces.push_back(asio::buffer(part.data(), part.size()));
-  stream_->write(std::move(pieces),
-                 [self = shared_from_this(), out](const error_code& ec, std::size_t bytes) {
-                   // A failed write is no verdict: the answer, or the peer's end, is still to read.
-                   if (!ec && !self->written_ && self->phase_ == http_phase::sending)
-                     self->phase_ = http_phase::waiting;
-                   self->written_ = !ec;
-                   self->refused_whole_ = ec && bytes == 0;
-                 });
+  stream_->write(pieces, [self = shared_from_this(), out](const error_code& ec, std::size_t bytes) {
+    // A failed write is no verdict: the answer, or the peer's end, is still to read.
+    if (!ec && !self->written_ && self->phase_ == http_phase::sending)
+      self->phase_ = http_phase::waiting;
+    self->written_ = !ec;
+    self->refused_whole_ = ec && bytes == 0;
+  });
 }
 
 void http_connection::read() {

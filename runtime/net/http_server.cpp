@@ -182,9 +182,10 @@ private:
     return std::min(response_.body.size(), response_.cut_after);
   }
 
-  void write(std::vector<asio::const_buffer> pieces) {
-    stream_.write(std::move(pieces), [self = shared_from_this()](
-                                       const error_code& ec, std::size_t) { self->written(ec); });
+  void write(const std::vector<asio::const_buffer>& pieces) {
+    stream_.write(pieces, [self = shared_from_this()](const error_code& ec, std::size_t) {
+      self->written(ec);
+    });
   }
 
   void sent_piece() {

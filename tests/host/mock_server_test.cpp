@@ -105,8 +105,8 @@ TEST_CASE("beyond so many waiting requests the next is refused", "[mock_server]"
     serve_mock(R"({"default":"x","latency":{"median_ms":60000}})", {.max_in_flight = 2});
   reactor io;
   http_client client{io, {}};
-  auto one = send(client, chat_request(*server, chat_body()));
-  auto two = send(client, chat_request(*server, chat_body()));
+  [[maybe_unused]] auto one = send(client, chat_request(*server, chat_body()));
+  [[maybe_unused]] auto two = send(client, chat_request(*server, chat_body()));
   CHECK(becomes(*server, [](auto& s) { return s.in_flight == 2; }));
   CHECK(send(client, chat_request(*server, chat_body())).get().value().status == 503);
 }

@@ -189,8 +189,8 @@ TEST_CASE("usage is counted, or the script's own", "[mock_service]") {
 TEST_CASE("ids are unique, in replies, calls and requests", "[mock_service]") {
   asked s{R"({"default":{"text":"x","tool_calls":[{"name":"f"},{"name":"g"}]}})"};
   std::set<std::string> ids;
-  constexpr int n = 500;
-  for (int i = 0; i < n; ++i) {
+  constexpr std::size_t n = 500;
+  for (std::size_t i = 0; i < n; ++i) {
     auto answer = s.post("/v1/chat/completions");
     auto body = body_of(answer);
     ids.insert(body["id"].get<std::string>());
