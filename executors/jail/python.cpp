@@ -137,7 +137,8 @@ std::string python_version() {
 
 int run_worker(unsigned frame_bytes) {
   PyOS_AfterFork_Child();
-  object module{PyImport_ImportModule("troupe_worker")};
+  object name{PyUnicode_FromString("troupe_worker")};
+  object module{PyImport_GetModule(name.get())};  // an import would find it too, by a longer way
   object done{module ? PyObject_CallMethod(module.get(), "serve", "I", frame_bytes) : nullptr};
   if (done)
     return 0;

@@ -148,6 +148,14 @@ void serve(privilege mode, const filters& all, birth_record& birth) {
   }
 }
 
+/// A large request has malloc merge and sort all that was freed so far. Else the first one in each
+/// sandbox would, and copy 130 pages for it.
+void sort_free_memory() {
+  constexpr std::size_t below_mmap_threshold = 100'000;
+  auto* volatile large = ::malloc(below_mmap_threshold);
+  ::free(large);
+}
+
 /// Of the zygote, which forks: its threads would be missing in each sandbox.
 int count_threads() {
   std::error_code ec;
@@ -178,6 +186,7 @@ int run_zygote(privilege mode) {
     auto& birth = map_birth_record();
     filters all;
     reduce_zygote(mode);
+    sort_free_memory();
     send_ready(python_version(), mode);
     serve(mode, all, birth);
     return 0;

@@ -87,6 +87,20 @@ class _Binder:
         return inspect.Signature(parameters)
 
 
+class _Shown:
+    """What inspect finds under a tool: its signature, made only for those who look."""
+
+    def __init__(self, binder):
+        self._binder = binder
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"call {self._binder.name} itself")
+
+    @property
+    def __signature__(self):
+        return self._binder.signature()
+
+
 def _encode_arguments(name, bound):
     try:
         return {key: troupe_values.encode(value) for key, value in bound.items()}
@@ -117,7 +131,5 @@ def make_tool(spec, bridge, answers):
     tool.__name__ = tool.__qualname__ = name
     tool.__module__ = "__main__"
     tool.__doc__ = spec.get("description")
-    signature = binder.signature()
-    if signature is not None:
-        tool.__signature__ = signature
+    tool.__wrapped__ = _Shown(binder)
     return tool

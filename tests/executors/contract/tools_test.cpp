@@ -24,6 +24,17 @@ CONTRACT_CASE("a tool takes positional and keyword arguments and gives its resul
   CHECK(tagged(fx.run(*s, "echo(b=2, a=1, c='x')")) == R"({"a":1,"b":2,"c":"x"})");
 }
 
+CONTRACT_CASE("inspect and help show a tool's parameters", "[tools]") {
+  auto t = make_tool("echo", {"a", "b"});
+  t.parameters["properties"]["c"] = {{"default", 7}};
+  auto odd = make_tool("odd", {"not-a-name"});
+  auto s = fx.open_with({{"echo", echo}, {"odd", echo}}, spec_with({t, odd}));
+  CHECK(tagged(fx.run(*s, "import inspect\nstr(inspect.signature(echo))")) == "\"(a, b, c=7)\"");
+  CHECK(tagged(fx.run(*s, "str(inspect.signature(odd))")) == "\"(*args, **kwargs)\"");
+  CHECK(tagged(fx.run(*s, "import pydoc\n'echo(a, b, c=7)' in pydoc.plain(pydoc.render_doc(echo))"))
+        == "true");
+}
+
 CONTRACT_CASE("a hundred calls one after the other keep their order", "[tools]") {
   std::vector<int> seen;
   auto s = fx.open_with({{"next",
