@@ -28,10 +28,6 @@ double per(micros total, std::uint64_t n) {
   return n == 0 ? 0 : static_cast<double>(total.count()) / static_cast<double>(n);
 }
 
-std::string us(double value) {
-  return fmt::format("{:.1f} us", value);
-}
-
 runtime::make_endpoint mock_with(mock_script script) {
   return [script = std::move(script)](http_client&, timers& clock) {
     return result<std::shared_ptr<endpoint>>{make_mock_endpoint(script, clock, 1)};

@@ -2,6 +2,7 @@
 
 #include "executors/jail/jail_executor.hpp"
 #include "runtime/core/memory.hpp"
+#include "runtime/host/bench_beside.hpp"
 #include "runtime/host/bench_parts.hpp"
 
 #include <fmt/format.h>
@@ -13,10 +14,7 @@
 #include <optional>
 #include <thread>
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace troupe {
@@ -24,18 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace measure;
-
-std::string us(double value) {
-  return fmt::format("{:.1f} us", value);
-}
-
-std::string ms(double value_us) {
-  return fmt::format("{:.2f} ms", value_us / 1000);
-}
-
-double since_us(time_point from) {
-  return std::chrono::duration<double, std::micro>(steady_clock::now() - from).count();
-}
 
 micros cpu_with_children() {
   rusage own{}, ended{};
@@ -386,56 +372,6 @@ result<std::string> crowd() {
          + line("closes that left something", std::to_string(jail.unclean()), "0");
 }
 
-// --- beside others
-// --------------------------------------------------------------------------------
-
-/// The p50 of running a command to its end, in us; nothing when it does not work here.
-std::optional<double> time_command(std::vector<std::string> argv, int n) {
-  std::vector<double> times;
-  for (int i = 0; i < n; ++i) {
-    std::vector<char*> args;
-    for (auto& a : argv)
-      args.push_back(a.data());
-    args.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    for (int fd : {1, 2})
-      ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
-    auto from = steady_clock::now();
-    pid_t pid = 0;
-    auto failed = ::posix_spawnp(&pid, args[0], &files, nullptr, args.data(), environ);
-    ::posix_spawn_file_actions_destroy(&files);
-    int status = 0;
-    if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0)
-      return std::nullopt;
-    times.push_back(since_us(from));
-  }
-  return quantile(times, 0.5);
-}
-
-std::string others() {
-  std::string text;
-  auto show = [&](const std::string& what, std::optional<double> time) {
-    text += line(what, time ? ms(*time) : "not here");
-  };
-  // By its path: what PATH names first may be a script that looks for one.
-  show("beside it: /usr/bin/python3 -c 1+1, no isolation",
-       time_command({"/usr/bin/python3", "-c", "1+1"}, 20));
-  show("beside it: bubblewrap and python3",
-       time_command({"bwrap",     "--unshare-all", "--ro-bind",        "/usr",
-                     "/usr",      "--symlink",     "usr/lib",          "/lib",
-                     "--symlink", "usr/lib64",     "/lib64",           "--symlink",
-                     "usr/bin",   "/bin",          "--proc",           "/proc",
-                     "--dev",     "/dev",          "/usr/bin/python3", "-c",
-                     "1+1"},
-                    20));
-  show("beside it: docker run --rm (image python:3-slim, if it is there)",
-       time_command({"docker", "run", "--rm", "--pull", "never", "--network", "none",
-                     "python:3-slim", "python3", "-c", "1+1"},
-                    3));
-  return text;
-}
-
 }  // namespace
 
 result<std::string> bench_jail() {
@@ -461,7 +397,7 @@ result<std::string> bench_jail() {
   auto lines = crowd();
   if (!lines)
     return lines;
-  return text + *lines + others();
+  return text + *lines + bench_beside();
 }
 
 }  // namespace troupe

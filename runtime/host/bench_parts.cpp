@@ -166,6 +166,18 @@ result<load_result> run_load(runtime& host, const load& how) {
   return out;
 }
 
+std::string us(double value) {
+  return fmt::format("{:.1f} us", value);
+}
+
+std::string ms(double value_us) {
+  return fmt::format("{:.2f} ms", value_us / 1000);
+}
+
+double since_us(time_point from) {
+  return std::chrono::duration<double, std::micro>(steady_clock::now() - from).count();
+}
+
 std::string line(std::string_view label, const std::string& figure, std::string_view target) {
   return fmt::format("  {:<52} {:>14}{}\n", label, figure,
                      target.empty() ? "" : fmt::format("   (target {})", target));

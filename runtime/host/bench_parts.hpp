@@ -45,6 +45,13 @@ struct load_result {
 [[nodiscard]] std::string printing_reply();
 [[nodiscard]] std::string answering_reply();
 
+/// Microseconds as "12.3 us" and as "0.01 ms".
+[[nodiscard]] std::string us(double value);
+[[nodiscard]] std::string ms(double value_us);
+
+/// Microseconds of steady time since then.
+[[nodiscard]] double since_us(time_point from);
+
 /// "label ........ figure   (target ...)".
 [[nodiscard]] std::string line(std::string_view label, const std::string& figure,
                                std::string_view target = {});
