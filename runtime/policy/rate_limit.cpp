@@ -18,6 +18,9 @@ constexpr millis first_cooldown{1'000};
 constexpr millis longest_cooldown{30'000};
 constexpr millis longest_reset{300'000};  // a day's limit is not waited for: its refusal says so
 constexpr millis probe_pause{250};        // a refusal takes less
+constexpr millis reset_slack{1'000};      // a reset and a wait of the same moment may be rounded
+constexpr std::uint32_t trusted_waits =
+  3;  // in a row that did not help; then the reset is believed
 
 double seconds(steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
@@ -103,7 +106,8 @@ double rate_meter::rate(time_point now) const {
   return until <= 0 ? r : std::min(r, std::max(0.0, remaining_) / until);
 }
 
-void rate_meter::state(const rate_word& word, double mark, time_point sent_at, time_point now) {
+void rate_meter::state(const rate_word& word, double mark, time_point sent_at, time_point now,
+                       std::optional<millis> come_back) {
   if (mark < newest_mark_ || word.remaining < 0 || (word.limit < 0 && !stated()))
     return;
   advance(now);
@@ -111,7 +115,10 @@ void rate_meter::state(const rate_word& word, double mark, time_point sent_at, t
   limit_ = std::max(word.limit >= 0 ? word.limit : limit_, word.remaining);
   auto reset = std::min(word.reset >= millis{0} ? word.reset : millis{60'000}, longest_reset);
   auto reset_at = (word.from_answer ? now : sent_at) + reset;
-  weigh_kind(word.remaining, seconds(reset_at - sent_at));
+  if (come_back && word.remaining <= limit_ / 10 && reset > *come_back + reset_slack)
+    bucket_evidence_ = std::max(bucket_evidence_, enough_evidence);
+  else
+    weigh_kind(word.remaining, seconds(reset_at - sent_at));
   period_ = std::max(period_, seconds(reset));
   auto sent_after = sent_ - mark;
   if (refills()) {
@@ -189,18 +196,19 @@ void rate_limit::refused(const pass& p, const rate_report& stated, std::optional
     meters_[i].correct(-p.reserved[i]);
     admitted_[i] -= p.reserved[i];
   }
-  read(p, stated, now);
+  read(p, stated, now, refusals_in_row_ < trusted_waits ? wait : std::nullopt);
   if (p.sent_at >= refused_at_)
     begin_episode(wait, now);
   else if (wait)  // of the same episode
     held_until_ = std::max(held_until_, after(now, *wait));
 }
 
-void rate_limit::read(const pass& p, const rate_report& stated, time_point now) {
+void rate_limit::read(const pass& p, const rate_report& stated, time_point now,
+                      std::optional<millis> come_back) {
   for (const auto& word : stated) {
     auto i = static_cast<std::size_t>(word.of);
     if (i < quantities)
-      meters_[i].state(word, p.marks[i], p.sent_at, now);
+      meters_[i].state(word, p.marks[i], p.sent_at, now, come_back);
   }
 }
 

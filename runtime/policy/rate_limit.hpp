@@ -55,14 +55,19 @@ public:
   [[nodiscard]] double sent() const { return sent_; }
 
   /// What the server said with its answer to the request that was sent at `sent_at`, when `mark`
-  /// had been taken in all. Words about earlier requests than the newest are ignored.
-  void state(const rate_word& word, double mark, time_point sent_at, time_point now);
+  /// had been taken in all. Words about earlier requests than the newest are ignored. `come_back`
+  /// is a refusal's own wait: if nothing is left, and all of it will only be there later than that,
+  /// then some of it will be there before.
+  void state(const rate_word& word, double mark, time_point sent_at, time_point now,
+             std::optional<millis> come_back = {});
 
 private:
+  static constexpr int enough_evidence = 3;
+
   void advance(time_point now);
   void refill(time_point now, double passed);
   [[nodiscard]] double rate(time_point now) const;
-  [[nodiscard]] bool refills() const { return bucket_evidence_ >= 3; }
+  [[nodiscard]] bool refills() const { return bucket_evidence_ >= enough_evidence; }
   void weigh_kind(double remaining, double until_reset);
 
   double told_ = unlimited;
@@ -121,7 +126,8 @@ public:
   [[nodiscard]] time_point held_until() const { return held_until_; }
 
 private:
-  void read(const pass& p, const rate_report& stated, time_point now);
+  void read(const pass& p, const rate_report& stated, time_point now,
+            std::optional<millis> come_back = {});
   void begin_episode(std::optional<millis> wait, time_point now);
   void end_episode();
   void grow(time_point now);

@@ -135,6 +135,30 @@ TEST_CASE("a refusal holds everybody for as long as the server asks", "[rate_lim
   CHECK(limit.ready_at(one, start + 2s) == start + 2s);
 }
 
+TEST_CASE("a refusal's own wait is not outlasted by a reset that comes later", "[rate_limit]") {
+  // aimock 1.43 says of a bucket: nothing left, all of it in 6 minutes, and to come back in a
+  // second.
+  rate_limit limit;
+  auto p = limit.take(one, start);
+  limit.refused(p, {{rate_quantity::tokens, 150'000, 0, 360s, false}}, 1s, start);
+  CHECK(limit.ready_at(one, start) == start + 1s);
+  CHECK(limit.ready_at(one, start + 1s) == start + 1s);
+  auto now = start + 1s;
+  CHECK(sent_in(limit, now, 60s) >= 600);  // of 100 tokens each
+}
+
+TEST_CASE("a wait that did not help three times gives way to the reset", "[rate_limit]") {
+  rate_limit limit;
+  auto now = start;
+  for (int i = 0; i < 4; ++i) {
+    auto left = start + 120s - now;
+    auto p = limit.take(one, now);
+    limit.refused(p, stated(60, 0, std::chrono::duration_cast<millis>(left)), 1s, now);
+    now += 1s;
+  }
+  CHECK(limit.ready_at(one, now) == start + 120s);
+}
+
 TEST_CASE("without the server's word the cooldown doubles until something is answered",
           "[rate_limit]") {
   rate_limit limit;
