@@ -84,6 +84,10 @@ result<host_name> parse_host(std::string_view text) {
   return read_name(text);
 }
 
+bool is_localhost(std::string_view name) noexcept {
+  return name == "localhost" || name.ends_with(".localhost");
+}
+
 std::optional<std::uint16_t> parse_port(std::string_view digits) noexcept {
   std::uint16_t port = 0;
   auto* last = digits.data() + digits.size();

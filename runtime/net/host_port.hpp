@@ -32,6 +32,10 @@ struct host_port {
 /// Errors  invalid_argument: what is wrong; the detail does not repeat the text.
 [[nodiscard]] result<host_name> parse_host(std::string_view text);
 
+/// "localhost" and what ends in ".localhost": this machine, whatever a name server would say.
+/// Source  RFC 6761, section 6.3.
+[[nodiscard]] bool is_localhost(std::string_view name) noexcept;
+
 /// A number from 1 to 65535 in decimal digits.
 [[nodiscard]] std::optional<std::uint16_t> parse_port(std::string_view digits) noexcept;
 

@@ -1,5 +1,7 @@
 #include "runtime/net/name_resolver.hpp"
 
+#include "runtime/net/host_port.hpp"
+
 #include <boost/asio/ip/address_v4.hpp>
 #include <boost/asio/ip/address_v6.hpp>
 
@@ -58,6 +60,9 @@ error explain(const std::string& name, int code, int number) {
 }
 
 result<addresses> look_up_now(const std::string& name, address_family family) {
+  if (is_localhost(name))  // a container's root may lack /etc/hosts
+    return addresses{family == address_family::v6 ? ip::address{ip::address_v6::loopback()}
+                                                  : ip::address{ip::address_v4::loopback()}};
   addrinfo hints{};
   hints.ai_family = family == address_family::v6 ? AF_INET6 : AF_INET;
   hints.ai_socktype = SOCK_STREAM;

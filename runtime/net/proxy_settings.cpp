@@ -171,7 +171,7 @@ std::optional<named_value> first_set(const variable_fn& variable,
 
 bool is_this_machine(std::string_view host, const std::optional<address_bytes>& address) {
   if (!address)
-    return host == "localhost" || host.ends_with(".localhost");
+    return is_localhost(host);
   constexpr address_bytes v6_loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   return *address == v6_loopback || (is_v4(*address) && (*address)[12] == 127);
 }

@@ -15,7 +15,7 @@ class Demo(TroupeTest):
         script = os.path.relpath(PROBLEMS / "problems.mock.json", self.folder)
         done = self.troupe("eval", PROBLEMS / "problems.jsonl", "--model", f"mock/{script}",
                            "--config", PROBLEMS / "troupe.yaml", "--max-concurrency", 64,
-                           "--step-time", "6s", "--out", "demo.db", timeout=300)
+                           "--step-time", "15s", "--out", "demo.db", timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = self.troupe("report", "demo.db")
         self.assertEqual(report.returncode, 0, report.stderr)
