@@ -23,8 +23,9 @@ struct model_call {
   time_point queued;
   std::uint32_t attempts = 0;  ///< tries begun, of all models
   std::uint32_t choice = 0;
-  std::uint32_t tries = 0;               ///< begun with this choice of model
-  std::uint32_t probes = 0;              ///< its failed ones when the call was queued
+  std::uint32_t tries = 0;   ///< begun with this choice of model, those at once elsewhere left out
+  std::uint32_t hops = 0;    ///< tries at once elsewhere since the last pause
+  std::uint32_t probes = 0;  ///< its failed ones when the call was queued
   std::size_t lane = model_lanes::none;  ///< of the last try
   admission::pass pass;
   endpoint::ticket ticket = 0;

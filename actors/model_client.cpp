@@ -292,12 +292,16 @@ private:
   void on_failure(std::uint64_t id, call& c, model_failure failure, time_point now) {
     if (failure.kind == failure_class::rate_limited)
       ++stats_->rate_limited;
-    if (is_transient(failure.kind) && c.tries < options_.retry.max_attempts
+    // At once elsewhere, as far as there is another endpoint; then a pause, as with one alone.
+    if (is_transient(failure.kind) && c.hops + 1 < lanes_.lanes(c.choice)
         && lanes_.has_other(c.choice, size_of(c), c.lane, now)) {
       ++stats_->failovers;
+      ++c.hops;
+      --c.tries;
       again(id, c, millis{0});
       return;
     }
+    c.hops = 0;
     auto next = after_failure(options_.retry, failure.kind, c.tries, failure.retry_after, now,
                               c.request.deadline, random_);
     std::visit(overloaded{

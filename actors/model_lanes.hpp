@@ -25,6 +25,9 @@ public:
     return static_cast<std::uint32_t>(choices_.size());
   }
 
+  /// Number of lanes of that choice.
+  [[nodiscard]] std::size_t lanes(std::uint32_t choice) const { return choices_[choice].size(); }
+
   /// The least loaded lane that takes the call now, `avoid` only when no other does.
   [[nodiscard]] picked pick(std::uint32_t choice, const call_size& size, std::size_t avoid,
                             time_point now);

@@ -97,7 +97,8 @@ void jail_session::prepare() {
 }
 
 void jail_session::on_open_timeout() {
-  error e{errc::timeout, "the sandbox was not ready after " + seconds_text(limits_.open_timeout)};
+  error e{errc::timeout, "the sandbox was not ready after " + seconds_text(limits_.open_timeout)
+                           + "; on a busy machine, raise open_timeout in its profile"};
   doom(snippet_end::killed, e.detail);
   finish_open(fail(std::move(e)));
 }

@@ -2,12 +2,28 @@
 #include "runtime/core/text.hpp"
 #include "runtime/host/bench.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 
 namespace troupe::cli {
+namespace {
+
+std::string help() {
+  std::string text = "usage: troupe bench [NAME...]\n\nMeasures all of these, or those named:\n";
+  for (const auto& b : benches())
+    text += fmt::format("  {:8} {}\n", b.name, b.help);
+  return text;
+}
+
+}  // namespace
 
 int bench_command(const words& arguments) {
+  if (wants_help(arguments)) {
+    std::fputs(help().c_str(), stdout);
+    return done;
+  }
   std::vector<std::string_view> names;
   for (const auto& b : benches())
     names.push_back(b.name);

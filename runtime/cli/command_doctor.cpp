@@ -9,6 +9,11 @@
 namespace troupe::cli {
 namespace {
 
+constexpr const char* help =
+  "usage: troupe doctor [--json] | --leaks [--yes]\n\n"
+  "What of troupe works on this machine, and the mend of what does not.\n"
+  "--leaks looks for what earlier runs have left, and removes it when you agree (--yes does).\n";
+
 /// Asks on a terminal; elsewhere nobody can agree.
 bool agreed() {
   if (::isatty(STDIN_FILENO) == 0)
@@ -44,6 +49,10 @@ int look_for_leaks(bool remove) {
 }  // namespace
 
 int doctor_command(const words& arguments) {
+  if (wants_help(arguments)) {
+    std::fputs(help, stdout);
+    return done;
+  }
   if (arguments == words{"--leaks"} || arguments == words{"--leaks", "--yes"})
     return look_for_leaks(arguments.size() == 2);
   auto as_json = arguments == words{"--json"};

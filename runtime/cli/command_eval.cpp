@@ -63,6 +63,8 @@ void wait_for_end(evaluation& work, signals& events, progress_display& display) 
     case signals::event::woken:
       return;
     case signals::event::none:
+    case signals::event::nudged:
+    case signals::event::writable:
       display.draw();
       break;
     case signals::event::interrupted:
@@ -166,16 +168,19 @@ int eval_command(const words& arguments) {
     state.set(p);
     return true;
   };
+  request.unwanted = [&] { return events.wait(0ms) == signals::event::interrupted; };
   request.finished = [&] { events.wake(); };
   auto work = evaluation::start(std::move(request));
   if (!work)
-    return complain(work.error().code == errc::unavailable ? failed : usage, work.error().detail);
+    return complain(code_of_start(work.error()), work.error().detail);
 
   progress_display display{state, given.options.output};
   wait_for_end(**work, events, display);
   auto end = (*work)->wait();
   state.set(end.progress);
   display.finish();
+  if (given.options.output.json)
+    print_report(journal_path, true);
   if (auto code = say_end(end, journal_path); code != done)
     return code;
   say_errors(journal_path);

@@ -12,6 +12,8 @@ constexpr const char* help =
   "Accuracy with its uncertainty, ends by kind, tokens, times, sandboxes.\n"
   "Works while the batch is still running.\n";
 
+}  // namespace
+
 int print_report(const std::string& path, bool as_json) {
   auto store = journal::open_readonly(path);
   if (!store)
@@ -26,11 +28,9 @@ int print_report(const std::string& path, bool as_json) {
   return done;
 }
 
-}  // namespace
-
 int report_command(const words& arguments) {
   words rest = arguments;
-  if (std::erase(rest, "--help") + std::erase(rest, "-h") > 0) {
+  if (wants_help(arguments)) {
     std::fputs(help, stdout);
     return done;
   }

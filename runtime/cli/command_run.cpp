@@ -1,5 +1,6 @@
 #include "runtime/cli/arguments.hpp"
 #include "runtime/cli/commands.hpp"
+#include "runtime/cli/live_output.hpp"
 #include "runtime/cli/live_view.hpp"
 #include "runtime/cli/signals.hpp"
 #include "runtime/eval/printable.hpp"
@@ -10,7 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
+#include <optional>
+#include <utility>
 
 #include <unistd.h>
 
@@ -69,6 +71,26 @@ dataset one_task(const std::string& task) {
   return d;
 }
 
+/// Shows what comes until the run has ended; a signal cancels it.
+void show_until_end(evaluation& work, signals& events, live_output& shown) {
+  for (;;) {
+    switch (events.wait(1000ms, shown.waiting() ? shown.fd() : -1)) {
+    case signals::event::writable:
+      shown.write_some();
+      break;
+    case signals::event::interrupted:
+      work.cancel("cancelled by the user");
+      break;
+    case signals::event::woken:
+      shown.finish(2000ms);
+      return;
+    case signals::event::nudged:
+    case signals::event::none:
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 int run_command(const words& arguments) {
@@ -87,7 +109,8 @@ int run_command(const words& arguments) {
 
   const auto& how = given.options.output;
   auto colour = wants_colour(how);
-  signals events;
+  std::optional<signals> events{std::in_place};
+  live_output shown{STDERR_FILENO};
   evaluation_request request;
   request.options = given.options;
   request.options.batch.max_concurrency = 1;
@@ -96,26 +119,25 @@ int run_command(const words& arguments) {
   request.data = one_task(given.rest[0]);
   request.env = process_environment();
   request.journal_path = given.options.batch.out;
-  if (std::filesystem::exists(request.journal_path))
+  std::error_code ec;
+  if (std::filesystem::exists(request.journal_path, ec))
     return complain(usage, "run writes a new journal, and '" + request.journal_path
                              + "' is there already; give another --out");
   if (!how.quiet && !how.json)
-    request.events = [view = live_view{colour}](const run_event& e) mutable {
-      std::fputs(view.show(e).c_str(), stderr);
+    request.events = [&, view = live_view{colour}](const run_event& e) mutable {
+      shown.add(view.show(e));
+      events->nudge();
       return true;
     };
-  request.finished = [&] { events.wake(); };
+  request.unwanted = [&] { return events->wait(0ms) == signals::event::interrupted; };
+  request.finished = [&] { events->wake(); };
   auto work = evaluation::start(std::move(request));
   if (!work)
-    return complain(work.error().code == errc::unavailable ? failed : usage, work.error().detail);
-  while (true) {
-    auto event = events.wait(1000ms);
-    if (event == signals::event::woken)
-      break;
-    if (event == signals::event::interrupted)
-      (*work)->cancel("cancelled by the user");
-  }
+    return complain(code_of_start(work.error()), work.error().detail);
+  show_until_end(**work, *events, shown);
   auto end = (*work)->wait();
+  work->reset();
+  events.reset();  // who waits for nobody to read our last line can end us
   if (end.end == "failed")
     return complain(failed, end.detail);
   if (end.results.empty())

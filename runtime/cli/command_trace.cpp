@@ -99,6 +99,9 @@ int print_trace(const wanted& w) {
   auto events = (*store)->events(*run);
   if (!events)
     return complain(failed, events.error().detail);
+  if (events->empty())
+    return complain(usage,
+                    "there is no run " + std::to_string(run->value) + " in '" + w.journal + "'");
   if (w.json) {
     std::puts(dump_json(trace_json(*events)).c_str());
     return done;
@@ -115,7 +118,7 @@ int print_trace(const wanted& w) {
 }  // namespace
 
 int trace_command(const words& arguments) {
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
+  if (wants_help(arguments)) {
     std::fputs(help, stdout);
     return done;
   }

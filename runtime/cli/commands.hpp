@@ -1,6 +1,8 @@
 #pragma once
 // The commands of the program. Each takes its words and answers with an exit code.
 
+#include "runtime/core/error.hpp"
+
 #include <string>
 #include <vector>
 
@@ -24,6 +26,15 @@ using words = std::vector<std::string>;
 [[nodiscard]] int doctor_command(const words& arguments);
 [[nodiscard]] int bench_command(const words& arguments);
 [[nodiscard]] int mock_command(const words& arguments);
+
+/// --help or -h is among them.
+[[nodiscard]] bool wants_help(const words& arguments);
+
+/// Of work that could not be started: `failed` for what may work at another time, else `usage`.
+[[nodiscard]] exit_code code_of_start(const error& why);
+
+/// Prints what `troupe report` prints.
+int print_report(const std::string& journal, bool as_json);
 
 /// Prints "troupe: <line>" to stderr and gives the code back.
 int complain(exit_code code, const std::string& line);

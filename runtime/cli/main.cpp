@@ -3,6 +3,7 @@
 #include "runtime/core/log.hpp"
 #include "runtime/core/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -61,6 +62,24 @@ int dispatch(const words& all) {
 }
 
 }  // namespace
+
+bool wants_help(const words& arguments) {
+  return std::ranges::any_of(arguments, [](auto& a) { return a == "--help" || a == "-h"; });
+}
+
+exit_code code_of_start(const error& why) {
+  switch (why.code) {
+  case errc::cancelled:
+    return incomplete;
+  case errc::timeout:
+  case errc::unavailable:
+  case errc::over_budget:
+  case errc::internal:
+    return failed;
+  default:
+    return usage;
+  }
+}
 
 int complain(exit_code code, const std::string& line) {
   std::fprintf(stderr, "troupe: %s\n", line.c_str());

@@ -6,7 +6,8 @@
 namespace troupe::cli {
 
 /// Blocks SIGINT, SIGTERM and SIGHUP in this thread and all started after it, and reports them
-/// instead. Made before any other thread. One per process.
+/// instead; its end gives this thread the signals back. Made before any other thread. One per
+/// process.
 class signals {
 public:
   signals();
@@ -14,17 +15,22 @@ public:
   signals(const signals&) = delete;
   signals& operator=(const signals&) = delete;
 
-  enum class event { none, interrupted, woken };
+  enum class event { none, interrupted, woken, nudged, writable };
 
-  /// Waits for a signal, for wake(), or for the time to pass.
-  event wait(std::chrono::milliseconds longest);
+  /// Waits for a signal, for wake(), for nudge(), until `fd` (if one is given) can be written, or
+  /// for the time to pass. The first of these that has come.
+  event wait(std::chrono::milliseconds longest, int fd = -1);
 
   /// Ends a wait from any thread; stays awake.
   void wake();
 
+  /// Ends one wait from any thread.
+  void nudge();
+
 private:
   int signal_fd_ = -1;
   int wake_fd_ = -1;
+  int nudge_fd_ = -1;
 };
 
 }  // namespace troupe::cli

@@ -1,6 +1,7 @@
 #include "runtime/eval/report.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <set>
 
@@ -33,6 +34,24 @@ spread per_turn_ms(const std::vector<run_result>& results, micros run_result::*s
     if (r.turns > 0)
       values.push_back(static_cast<double>((r.*span).count()) / 1e3 / r.turns);
   return spread_of(values);
+}
+
+/// The number at a path of object members, in digits or as text, or `otherwise`.
+std::size_t count_at(const json& j, std::initializer_list<const char*> path,
+                     std::size_t otherwise) {
+  const auto* at = &j;
+  for (const auto* name : path) {
+    auto it = at->is_object() ? at->find(name) : at->end();
+    if (it == at->end())
+      return otherwise;
+    at = &*it;
+  }
+  std::size_t n = otherwise;
+  if (at->is_number_unsigned())
+    n = at->get<std::size_t>();
+  else if (const auto* text = at->get_ptr<const std::string*>())
+    std::from_chars(text->data(), text->data() + text->size(), n);
+  return n;
 }
 
 void add(work_totals& t, const run_result& r) {
@@ -148,6 +167,8 @@ report make_report(const batch_record& batch, const std::vector<run_result>& res
     add(out.totals, r);
   }
   out.samples = samples.size();
+  out.planned_samples = count_at(out.config, {"dataset", "samples"}, samples.size());
+  out.planned_epochs = count_at(out.config, {"options", "epochs", "value"}, 1);
   out.server_models.assign(models.begin(), models.end());
   out.score = accuracy_of(results);
   out.counts = count_ends(results);
@@ -171,6 +192,7 @@ json to_json(const report& r) {
     {"elapsed_s", r.elapsed_s},
     {"runs", r.runs},
     {"samples", r.samples},
+    {"planned", r.planned_samples * r.planned_epochs},
     {"epochs", r.score.epochs},
     {"server_models", r.server_models},
     {"accuracy",

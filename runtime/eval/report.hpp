@@ -40,11 +40,13 @@ struct report {
   json config;  ///< the batch record's own JSON; null when it is unreadable
   json machine;
   json stats;
-  std::string end;              ///< of the batch; empty: running, or killed
-  std::int64_t started_at = 0;  ///< microseconds since the epoch
-  double elapsed_s = 0;         ///< first start to end, pauses between resumptions included
-  std::size_t runs = 0;         ///< results, that is (sample, epoch) pairs that ended
-  std::size_t samples = 0;      ///< different ones among them
+  std::string end;                  ///< of the batch; empty: running, or killed
+  std::int64_t started_at = 0;      ///< microseconds since the epoch
+  double elapsed_s = 0;             ///< first start to end, pauses between resumptions included
+  std::size_t runs = 0;             ///< results, that is (sample, epoch) pairs that ended
+  std::size_t samples = 0;          ///< different ones among them
+  std::size_t planned_samples = 0;  ///< of the dataset, as far as it was asked for
+  std::size_t planned_epochs = 1;
   std::vector<std::string> server_models;  ///< as the servers named themselves
   accuracy score;
   end_counts counts;

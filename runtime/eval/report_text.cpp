@@ -175,12 +175,19 @@ void add_accuracy(table& t, const report& r) {
            fmt::format("Wilson 95 % interval {:.3f} to {:.3f}", a.wilson95->low, a.wilson95->high));
 }
 
+std::string planned(const report& r) {
+  auto samples = count_of(r.planned_samples, "sample");
+  if (r.planned_epochs == 1)
+    return samples;
+  return fmt::format("{} of {}", count_of(r.planned_samples * r.planned_epochs, "run"), samples);
+}
+
 void add_ends(table& t, const report& r) {
   const auto& c = r.counts;
   t.line("runs",
          fmt::format("{} of {}: {} completed, {} limited, {} errored, {} cancelled; {} unscored",
-                     grouped(r.runs), count_of(r.samples, "sample"), c.completed, c.limited,
-                     c.errored, c.cancelled, c.unscored));
+                     grouped(r.runs), planned(r), c.completed, c.limited, c.errored, c.cancelled,
+                     c.unscored));
   std::vector<std::string> ends;
   for (const auto& [end, n] : r.ends)
     ends.push_back(fmt::format("{} {}", printable_line(end, 40), grouped(n)));

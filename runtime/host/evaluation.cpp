@@ -94,6 +94,8 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
   w.next_run = run_id{last->value + 1};
   std::uint64_t attempts = 0;
   for (const auto& r : *results) {
+    if (now.batch.retry_errors && r.end == to_string(run_end::error))
+      continue;  // the journal forgets it once this session begins
     w.done.emplace(r.sample_id, r.epoch);
     attempts += r.model_attempts;
     ++w.progress.done;
@@ -253,22 +255,6 @@ result<void> evaluation::impl::begin() {
   if (!others)
     return fail(others.error());
 
-  earlier_work before;
-  std::unique_ptr<journal> store;
-  if (!request.journal_path.empty()) {
-    auto opened = journal::open(request.journal_path);
-    if (!opened)
-      return fail(opened.error());
-    store = std::move(*opened);
-    if (o.batch.retry_errors)
-      if (auto forgotten = store->forget_errors(); !forgotten)
-        return forgotten;
-    auto earlier = read_earlier(*store, request.journal_path, request.data, o);
-    if (!earlier)
-      return fail(earlier.error());
-    before = std::move(*earlier);
-  }
-
   auto sizes =
     runtime_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
   if (auto added = add_shelf(sizes, o, request.env); !added)
@@ -276,6 +262,18 @@ result<void> evaluation::impl::begin() {
   sizes.others = *std::move(others);
   if (auto added = add_budget(o, sizes); !added)
     return added;
+  earlier_work before;
+  std::unique_ptr<journal> store;
+  if (!request.journal_path.empty()) {
+    auto opened = journal::open(request.journal_path);
+    if (!opened)
+      return fail(opened.error());
+    store = std::move(*opened);
+    auto earlier = read_earlier(*store, request.journal_path, request.data, o);
+    if (!earlier)
+      return fail(earlier.error());
+    before = std::move(*earlier);
+  }
   auto price_now = sizes.cost;
   priced = price_now.has_value();
   auto started =
@@ -294,6 +292,9 @@ result<void> evaluation::impl::begin() {
   auto p = plan(before);
   p.agent = host->make_context(std::move(*agent), *tools, std::move(box));
 
+  if (request.unwanted && request.unwanted())
+    return fail(errc::cancelled, "interrupted before anything was run");
+
   record.started_at = before.started_at != 0 ? before.started_at : wall_micros();
   record.config = dump_json({{"options", to_json(o)},
                              {"dataset",
@@ -302,11 +303,13 @@ result<void> evaluation::impl::begin() {
                                {"samples", request.data.samples.size()},
                                {"bad_lines", request.data.bad_lines}}}});
   record.machine = dump_json(machine_record(host->backend()));
+  record.forget_errors = o.batch.retry_errors;
   if (auto* thread = host->store()) {
     if (auto put = thread->put_batch(record, {}); !put)
       return fail(put.error());
     thread->flush_blocking();
   }
+  record.forget_errors = false;
   if (request.progress || request.events)
     host->watch({"command line", request.events, request.progress});
   batch = host->start_batch(std::move(p));

@@ -21,6 +21,7 @@ struct evaluation_request {
   env_lookup env;
   progress_sink progress;          ///< may be empty; called often, must not block
   event_sink events;               ///< may be empty; must not block
+  std::function<bool()> unwanted;  ///< asked just before the work begins; may be empty
   std::function<void()> finished;  ///< once, from any thread, when wait() will not block long
 };
 

@@ -311,13 +311,12 @@ result<void> journal::append(const std::vector<journal_entry>& entries) {
   return impl_->transact([&] { return impl_->write_all(entries); });
 }
 
-result<void> journal::forget_errors() {
-  return impl_->transact(
-    [&] { return execute(impl_->db.get(), "DELETE FROM results WHERE \"end\" = 'error'"); });
-}
-
 result<void> journal::put_batch(const batch_record& record) {
-  return impl_->transact([&] {
+  return impl_->transact([&]() -> result<void> {
+    if (record.forget_errors)
+      if (auto done = execute(impl_->db.get(), "DELETE FROM results WHERE \"end\" = 'error'");
+          !done)
+        return done;
     auto& put = *impl_->put_batch;
     put.bind(1, std::string_view{record.config});
     put.bind(2, std::string_view{record.machine});

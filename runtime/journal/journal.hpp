@@ -63,6 +63,9 @@ struct batch_record {
   std::int64_t ended_at = 0;  ///< 0 while running or after a kill
   std::string end;            ///< completed, stopped, cancelled; empty while running
   std::string stats;          ///< JSON: executor, model client and process figures at the end
+  /// An order, not kept: the results that ended as error are forgotten with it, so that their
+  /// samples are run again. Their events stay.
+  bool forget_errors = false;
 };
 
 /// One item of a batch; appended in order, committed together.
@@ -97,10 +100,6 @@ public:
 
   [[nodiscard]] result<void> put_batch(const batch_record& record);
   [[nodiscard]] result<batch_record> batch() const;
-
-  /// Forgets the results that ended as error, so that their samples are run again. Their events
-  /// stay.
-  [[nodiscard]] result<void> forget_errors();
 
   /// The highest run id used, 0 when none: a resumed batch goes on above it.
   [[nodiscard]] result<run_id> last_run() const;

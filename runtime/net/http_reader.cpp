@@ -13,6 +13,7 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::uint32_t max_header_bytes = 64u << 10;
+constexpr std::size_t max_unparsed = 2 * max_header_bytes;
 
 /// Fills an http_message as Beast's parser finds its parts.
 template <bool IsRequest>
@@ -183,6 +184,10 @@ result<void> http_reader::feed(std::string_view bytes) {
     s.pending.erase(0, s.pending.size() - rest.size());
   else
     s.pending.assign(rest);
+  // Beast bounds the header and the body, but neither the line before a chunk nor the trailers.
+  if (ok && s.pending.size() > max_unparsed)
+    return fail(errc::over_budget, "a line between the parts of the body is longer than "
+                                     + std::to_string(max_unparsed) + " bytes");
   return ok;
 }
 

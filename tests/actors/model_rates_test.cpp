@@ -208,6 +208,21 @@ TEST_CASE("an endpoint that dies costs its calls one try, then it is left alone"
   CHECK(fx.stats->failovers > 0);
 }
 
+TEST_CASE("two endpoints that fail for a while are waited for as one is", "[model_client]") {
+  rates_fixture fx;
+  auto up = fx.clock.now() + 3s;
+  auto weak = [&](auto&) {
+    return fx.clock.now() < up ? failure_of(failure_class::server) : reply_of("m");
+  };
+  auto one = fx.add(weak), two = fx.add(weak);
+  fx.start();
+  auto call = fx.call(1);
+  CHECK(one->asked == 1);  // each once, at once, then a pause
+  CHECK(two->asked == 1);
+  fx.advance(60s);
+  CHECK(outcome(call).has_value());
+}
+
 TEST_CASE("a dead endpoint without another fails its calls after some attempts at coming back",
           "[model_client]") {
   rates_fixture fx;

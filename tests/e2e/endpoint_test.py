@@ -52,6 +52,10 @@ class Endpoints(TroupeTest):
         self.assertIn(str(port), done.stderr)
         report = self.troupe("report", "out.db")
         self.assertEqual(report.returncode, 0, report.stderr)
+        refused = self.troupe("eval", "data.jsonl", "--model", "openai/other", "--base-url", "http://127.0.0.1:9",
+                              "--scorer", "numeric", "--out", "out.db", "--retry-errors", OPENAI_API_KEY="x")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertEqual(len(results(self.folder / "out.db")), 3)  # what is refused forgets nothing
         with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
             again = self.troupe("eval", "data.jsonl", "--model", "openai/fake", "--base-url", server.url,
                                 "--scorer", "numeric", "--out", "out.db", "--retry-errors",

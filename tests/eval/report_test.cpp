@@ -131,6 +131,16 @@ TEST_CASE("a batch that was killed, or unscored, or empty still has a report", "
   CHECK(to_json(make_report({}, {}))["accuracy"]["errors_excluded"].is_null());
 }
 
+TEST_CASE("a batch that was stopped says how much of it is done", "[report]") {
+  auto batch = finished_batch();
+  batch.end = "stopped";
+  auto one = run_of("a", "success", 1);
+  CHECK(has(to_text(make_report(batch, {one})), "1 of 4 samples: 1 completed"));
+  batch.config = R"({"options":{"epochs":{"value":"3"}},"dataset":{"samples":4}})";
+  CHECK(has(to_text(make_report(batch, {one})), "1 of 12 runs of 4 samples: 1 completed"));
+  CHECK(to_json(make_report(batch, {one}))["planned"] == 12);
+}
+
 TEST_CASE("a batch of errors alone shows its accuracy as zero with errors as wrong", "[report]") {
   auto text = to_text(make_report(
     finished_batch(), {run_of("a", "error", std::nullopt), run_of("b", "error", std::nullopt)}));

@@ -58,6 +58,13 @@ TEST_CASE("a text reply gives text, end, model and usage", "[openai]") {
   CHECK(r.tool_calls.empty());
 }
 
+TEST_CASE("bytes that are not UTF-8 become replacement characters in a whole reply too",
+          "[openai]") {
+  auto r =
+    good("{\"choices\":[{\"message\":{\"content\":\"a\xFF\xC3\"},\"finish_reason\":\"stop\"}]}");
+  CHECK(r.text == "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
 TEST_CASE("a tool reply gives its calls as received", "[openai]") {
   auto r = good(openai_tools);
   CHECK(r.text.empty());

@@ -119,6 +119,20 @@ TEST_CASE("what is too long is refused as soon as it is known", "[reader]") {
   CHECK(failing("HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'x')).code == errc::over_budget);
 }
 
+TEST_CASE("neither the line before a chunk nor the trailers may go on for ever", "[reader]") {
+  for (std::string part : {"1;", "0\r\na: "}) {
+    auto r = response_reader(1'000);
+    REQUIRE(r.feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + part));
+    std::size_t fed = 0;
+    result<void> last;
+    for (; last && fed < 1u << 20; fed += 4'096)
+      last = r.feed(std::string(4'096, 'a'));
+    REQUIRE(!last);
+    CHECK(last.error().code == errc::over_budget);
+    CHECK(fed <= 256u << 10);
+  }
+}
+
 TEST_CASE("a length that nobody can hold allocates nothing", "[reader]") {
   auto r = response_reader(static_cast<std::size_t>(1) << 40);
   REQUIRE(r.feed("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\nx"));
