@@ -1,6 +1,7 @@
 #include "actors/agent.hpp"
 
 #include "actors/caf_glue.hpp"
+#include "runtime/agent/agent_machine.hpp"
 #include "runtime/core/overloaded.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -107,6 +108,8 @@ private:
                  [](note&) {},
                  [this](abandon&) { abandon_effects(); },
                  [this](finish& x) { end(std::move(x)); },
+                 [this](call_tool& x) { call(std::move(x), 0); },
+                 [](await_more&) {},
                },
                c);
   }
@@ -287,49 +290,63 @@ private:
     commit(std::move(keep.entry), [] {});
   }
 
-  // --- tools called from code
-  // ---------------------------------------------------------------------
+  // --- tools
+  // --------------------------------------------------------------------------------------------
 
+  /// Calls that the loop itself makes: their answers are its events.
+  void call(call_tool x, std::uint32_t tries) {
+    if (machine_.finished())
+      return;
+    auto id = x.call;
+    auto host = next_host();
+    if (!host && tries < ask_again_limit) {  // being restarted: nothing has been carried out yet
+      wait_then([this, x = std::move(x), tries] { call(x, tries + 1); });
+      return;
+    }
+    ++tool_calls_;
+    ask_host(host, id, x.tool, std::move(x.arguments), [this, id](result<json> outcome) {
+      apply(tool_replied{id, std::move(outcome)});
+    });
+  }
+
+  /// Calls from code: their answers go back in.
   void on_tool_wanted(tool_wanted x) {
     if (machine_.finished())
       return;
     ++tool_calls_;
     auto keep = keeper();
-    keep.add("tool_requested", [&] {
-      return json{
-        {"call", x.call.id.value}, {"tool", x.call.tool}, {"arguments", x.call.arguments}};
+    keep_call(keep, x.call.id, x.call.tool, x.call.arguments);
+    commit(std::move(keep.entry), [this, x = std::move(x)]() mutable {
+      auto id = x.call.id;
+      ask_host(next_host(), id, x.call.tool, std::move(x.call.arguments),
+               [this, id, box = x.sandbox](result<json> outcome) {
+                 on_tool_answer(box, {id, std::move(outcome)});
+               });
     });
-    commit(std::move(keep.entry), [this, x = std::move(x)]() mutable { call_tool(std::move(x)); });
-  }
-
-  void call_tool(tool_wanted x) {
-    auto id = x.call.id;
-    auto host = context_->tool_hosts.empty()
-                  ? caf::actor{}
-                  : context_->tool_hosts[next_host_++ % context_->tool_hosts.size()]->get();
-    tool_context how{run_.run, id, machine_.deadline()};
-    self_
-      ->request(host, caf::infinite,
-                tool_call{context_->tools, x.call.tool, std::move(x.call.arguments), how})
-      .then(
-        [this, box = x.sandbox](tool_answer& answer) { on_tool_answer(box, std::move(answer)); },
-        [this, box = x.sandbox, id](const caf::error& e) {
-          on_tool_answer(box, {id, fail(glue::from_caf(e))});
-        });
   }
 
   void on_tool_answer(const caf::actor& box, tool_answer answer) {
     auto keep = keeper();
-    keep.add("tool_replied", [&] {
-      json payload{{"call", answer.id.value}};
-      if (answer.value)
-        payload["value"] = *answer.value;
-      else
-        payload["error"] = {{"kind", to_string(answer.value.error().code)},
-                            {"message", answer.value.error().detail}};
-      return payload;
-    });
+    keep.add("tool_replied", [&] { return to_json(tool_replied{answer.id, answer.value}); });
     commit(std::move(keep.entry), [box, answer = std::move(answer)] { glue::post(box, answer); });
+  }
+
+  caf::actor next_host() {
+    auto& all = context_->tool_hosts;
+    return all.empty() ? caf::actor{} : all[next_host_++ % all.size()]->get();
+  }
+
+  template <class Then>
+  void ask_host(const caf::actor& host, call_id id, const std::string& tool, json arguments,
+                Then then) {
+    tool_context how{run_.run, id, machine_.deadline()};
+    self_->request(host, caf::infinite, tool_call{context_->tools, tool, std::move(arguments), how})
+      .then([then](tool_answer& answer) { then(std::move(answer.value)); },
+            [then](const caf::error& e) {
+              then(fail(errc::unavailable, "the tool's host is gone, and whether the call was "
+                                           "carried out is not known: "
+                                             + glue::from_caf(e).detail));
+            });
   }
 
   // --- the end
@@ -399,6 +416,13 @@ private:
     return {*this, context_->journal || watched(), std::make_shared<journal_entry>()};
   }
 
+  static void keep_call(collector& keep, call_id id, const std::string& tool,
+                        const json& arguments) {
+    keep.add("tool_requested", [&] {
+      return json{{"call", id.value}, {"tool", tool}, {"arguments", arguments}};
+    });
+  }
+
   static void keep_command(collector& keep, const agent_command& c) {
     std::visit(overloaded{
                  [&](const ask_model& x) {
@@ -407,6 +431,7 @@ private:
                    });
                  },
                  [&](const note& x) { keep.add(x.kind, [&] { return x.payload; }); },
+                 [&](const call_tool& x) { keep_call(keep, x.call, x.tool, x.arguments); },
                  [&](const finish& x) {
                    keep.add("run_ended", [&] {
                      json payload{{"end", to_string(x.end)}, {"turns", x.turns}};
@@ -476,7 +501,7 @@ private:
   caf::event_based_actor* self_;
   std::shared_ptr<const agent_context> context_;
   agent_run run_;
-  code_agent machine_;
+  agent_machine machine_;
   std::vector<agent_event> waiting_;  // rarely more than one; an empty deque takes 600 bytes
   bool committing_ = false;
   std::uint64_t effect_ = 0;  // the model call or snippet whose answer still counts

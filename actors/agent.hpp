@@ -5,7 +5,8 @@
 #include "actors/address.hpp"
 #include "actors/event_hub.hpp"
 #include "actors/messages.hpp"
-#include "runtime/agent/code_agent.hpp"
+#include "runtime/agent/agent_options.hpp"
+#include "runtime/model/codec.hpp"
 
 #include <caf/event_based_actor.hpp>
 
@@ -19,7 +20,7 @@ namespace troupe {
 struct agent_context {
   std::shared_ptr<const agent_definition> agent;
   message_encoder encode = nullptr;
-  transcript start{nullptr};  ///< code_agent::start_of the two above: shared by all runs
+  transcript start{nullptr};  ///< react_loop::start_of the two above: shared by all runs
   std::shared_ptr<const tool_set> tools;
   std::shared_ptr<address> model;
   std::shared_ptr<address> executor;  ///< empty: snippets cannot run

@@ -52,7 +52,9 @@ struct model_options {
 
 /// What the agent is and when it stops.
 struct agent_settings {
-  std::string kind = "code";
+  std::string kind = "code";             ///< code, tool
+  std::string tool_calls = "native";     ///< kind tool: native, text
+  std::string tool_choice = "required";  ///< of native calls: required, auto
   std::string instructions;
   std::vector<std::string> tools;    ///< built-in tools; final_answer is always there
   std::vector<std::string> imports;  ///< module names, "a.*", "*"

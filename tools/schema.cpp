@@ -3,6 +3,7 @@
 #include "tools/schema.hpp"
 
 #include "runtime/core/text.hpp"
+#include "tools/argument_fit.hpp"
 #include "tools/tool.hpp"
 
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -11,8 +12,10 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include <algorithm>
 #include <regex>
 #include <stdexcept>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -62,14 +65,15 @@ const json* child(const json* value, const std::string& step) {
   return index < value->size() ? &(*value)[index] : nullptr;
 }
 
-const json* schema_child(const json* schema, const std::string& step) {
+const json* schema_child(const json& root, const json* schema, const std::string& step) {
   if (schema == nullptr || !schema->is_object())
     return nullptr;
+  auto* items = child(schema, "items");
+  auto* found = items != nullptr && items->is_array() ? child(items, step) : items;
   if (auto properties = child(schema, "properties"); properties != nullptr)
     if (auto* property = child(properties, step); property != nullptr)
-      return property;
-  auto* items = child(schema, "items");
-  return items != nullptr && items->is_array() ? child(items, step) : items;
+      found = property;
+  return found == nullptr ? nullptr : referred(root, *found);
 }
 
 std::string place_of(const std::vector<std::string>& steps) {
@@ -103,10 +107,10 @@ std::string types_of(const json& schema) {
 std::string describe(const std::vector<std::string>& steps, const std::string& description,
                      const json& schema, const json& value) {
   const json* there = &value;
-  const json* wanted = &schema;
+  const json* wanted = referred(schema, schema);
   for (auto& step : steps) {
     there = child(there, step);
-    wanted = schema_child(wanted, step);
+    wanted = schema_child(schema, wanted, step);
   }
   auto place = place_of(steps);
   auto known = there != nullptr && wanted != nullptr && wanted->is_object();
@@ -118,6 +122,55 @@ std::string describe(const std::vector<std::string>& steps, const std::string& d
     return is + " but must be one of " + dump_json((*wanted)["enum"]);
   return place + ": " + description;
 }
+
+/// Finds schemas that would keep the library, which recurses, going for ever: references that come
+/// back to where they began without going into the value, or very many in a row.
+class reference_check {
+public:
+  explicit reference_check(const json& root) : root_{root} {}
+
+  /// True for such a schema, and for one that holds one.
+  bool is_endless(const json& part) {
+    if (part.is_object() && way_from(part, 0) >= endless)
+      return true;
+    return part.is_structured()
+           && std::any_of(part.begin(), part.end(), [this](auto& x) { return is_endless(x); });
+  }
+
+private:
+  static constexpr unsigned endless = 100;
+
+  /// How many schemas at most judge one value one after the other, from this one on.
+  unsigned way_from(const json& schema, unsigned depth) {
+    if (depth >= endless)
+      return endless;
+    auto [known, fresh] = ways_.try_emplace(&schema, endless);  // until all after it are known
+    if (!fresh)
+      return known->second;
+    unsigned longest = 0;
+    for (auto* next : after(schema))
+      longest = std::max(longest, way_from(*next, depth + 1));
+    return ways_[&schema] = std::min(longest + 1, endless);
+  }
+
+  /// The schemas that judge the same value as this one.
+  [[nodiscard]] std::vector<const json*> after(const json& schema) const {
+    std::vector<const json*> out;
+    if (auto* target = reference_of(root_, schema); target != nullptr)
+      out.push_back(target);
+    for (auto* word : {"not", "if", "then", "else"})
+      if (auto* part = child(&schema, word); part != nullptr)
+        out.push_back(part);
+    for (auto* word : {"allOf", "anyOf", "oneOf"})
+      if (auto* parts = child(&schema, word); parts != nullptr && parts->is_array())
+        for (auto& part : *parts)
+          out.push_back(&part);
+    return out;
+  }
+
+  const json& root_;
+  std::unordered_map<const json*, unsigned> ways_;
+};
 
 /// The library reports each failure again for everything around it.
 bool is_echo(const std::string& description) {
@@ -135,6 +188,9 @@ struct compiled_schema::impl {
 result<compiled_schema> compiled_schema::compile(const json& schema) {
   auto out = std::make_shared<impl>();
   out->source = schema;
+  if (reference_check{out->source}.is_endless(out->source))
+    return fail(errc::invalid_argument,
+                "not a usable JSON schema: its references lead round in a circle");
   try {
     valijson::SchemaParser parser;
     parser.populateSchema(valijson::adapters::NlohmannJsonAdapter{out->source}, out->schema);

@@ -1,5 +1,7 @@
 #include "runtime/agent/python_name.hpp"
 #include "runtime/core/text.hpp"
+#include "runtime/model/tool_schema.hpp"
+#include "tools/argument_fit.hpp"
 #include "tools/schema.hpp"
 #include "tools/tool.hpp"
 
@@ -11,7 +13,8 @@ namespace troupe {
 
 struct tool_set::entry {
   tool definition;
-  json parameters;  ///< the schema that calls are checked against
+  json parameters;  ///< as the author means them
+  json accepted;    ///< the schema that calls are checked against
   compiled_schema schema;
 };
 
@@ -30,45 +33,20 @@ result<void> check_name(const tool_spec& spec) {
   return {};
 }
 
-/// smolagents' words in JSON Schema's: "nullable" and the type "any". A default stands for null
-/// too (see with_defaults), but is no reason to refuse it.
-json plain_schema(json schema) {
-  if (!schema.is_object())
-    return schema;
-  auto nullable = schema.value("nullable", json{}) == true || schema.contains("default");
-  if (schema.value("type", json{}) == "any") {
-    schema.erase("type");
-  } else if (nullable && schema.contains("type")) {
-    auto types = schema["type"].is_array() ? schema["type"] : json::array({schema["type"]});
-    if (std::find(types.begin(), types.end(), "null") == types.end())
-      types.push_back("null");
-    schema["type"] = std::move(types);
-    if (schema.contains("enum") && schema["enum"].is_array())
-      schema["enum"].push_back(nullptr);
-  }
-  return schema;
-}
-
-result<json> call_schema(const tool_spec& spec) {
+/// The parameters in JSON Schema's words; they take no other names unless they say so.
+result<json> plain_schema(const tool_spec& spec) {
   auto bad = [&](std::string_view why) {
     return fail(errc::invalid_argument, "tool '" + spec.name + "': parameters " + std::string{why});
   };
-  json schema(spec.parameters);
-  if (schema.is_null())
-    schema = json::object();
-  if (!schema.is_object() || schema.value("type", json("object")) != "object")
+  json schema(plain_parameters(spec.parameters));
+  if (!schema.is_object() || schema["type"] != "object")
     return bad("must be a JSON schema of type object");
-  schema["type"] = "object";
   auto& properties = schema["properties"];
-  if (properties.is_null())
-    properties = json::object();
   if (!properties.is_object())
     return bad("must have an object of properties");
-  for (auto& [name, property] : properties.items()) {
+  for (auto& [name, _] : properties.items())
     if (!is_python_identifier(name) || is_python_keyword(name))
       return bad("have '" + name + "', which is no Python identifier");
-    property = plain_schema(std::move(property));
-  }
   for (auto& name : schema.value("required", json::array()))
     if (!name.is_string() || !properties.contains(name.get_ref<const std::string&>()))
       return bad("require " + name.dump() + ", which is no property");
@@ -103,25 +81,19 @@ std::string wrong_names(const tool_spec& spec, const json& schema, const json& a
   return out.empty() ? out : out + "\nThe call is " + parameter_list(spec);
 }
 
-/// True when the tool's author made null a value of its own.
-bool means_null(const ordered_json& property) {
-  if (!property.contains("type"))
-    return true;
-  auto& type = property["type"];
-  return type == "any" || type == "null" || property.value("nullable", ordered_json{}) == true
-         || (type.is_array() && std::find(type.begin(), type.end(), "null") != type.end());
-}
-
-/// Fills in what was left out, or given as null where only the default explains it.
-void with_defaults(const tool_spec& spec, json& arguments) {
-  if (!spec.parameters.contains("properties"))
-    return;
-  for (auto& [name, property] : spec.parameters["properties"].items()) {
-    if (!property.is_object() || !property.contains("default"))
-      continue;
-    if (!arguments.contains(name) || (arguments[name].is_null() && !means_null(property)))
-      arguments[name] = json(property["default"]);
-  }
+/// Arguments as an object: none for null, and one lone value for the only parameter.
+result<json> named_arguments(const tool_spec& spec, const json& schema, const json& arguments) {
+  if (arguments.is_null())
+    return json::object();
+  if (arguments.is_object())
+    return arguments;
+  auto& properties = schema["properties"];
+  if (properties.size() == 1)
+    return json{{properties.begin().key(), arguments}};
+  return fail(errc::invalid_argument, spec.name + ": the arguments are "
+                                        + std::string{json_type_name(arguments)}
+                                        + " but must be an object of names and values\nThe call is "
+                                        + parameter_list(spec));
 }
 
 }  // namespace
@@ -133,15 +105,16 @@ result<void> tool_set::add(tool t) {
     return fail(errc::invalid_argument, "tool '" + t.spec.name + "': another tool has this name");
   if (!t.call)
     return fail(errc::invalid_argument, "tool '" + t.spec.name + "': has no function to call");
-  auto schema = call_schema(t.spec);
+  auto schema = plain_schema(t.spec);
   if (!schema)
     return fail(schema.error());
-  auto compiled = compiled_schema::compile(*schema);
+  auto accepted = with_defaults_optional(*schema);
+  auto compiled = compiled_schema::compile(accepted);
   if (!compiled)
     return fail(errc::invalid_argument,
                 "tool '" + t.spec.name + "': parameters are " + compiled.error().detail);
-  tools_.push_back(
-    std::make_shared<const entry>(entry{std::move(t), *std::move(schema), *std::move(compiled)}));
+  tools_.push_back(std::make_shared<const entry>(
+    entry{std::move(t), *std::move(schema), std::move(accepted), *std::move(compiled)}));
   return {};
 }
 
@@ -166,18 +139,18 @@ result<json> tool_set::call(std::string_view name, const json& arguments,
   if (found == tools_.end())
     return fail(unknown_tool(name));
   auto& e = **found;
-  auto filled = arguments.is_null() ? json::object() : arguments;
-  if (!filled.is_object())
-    return fail(errc::invalid_argument, std::string{name} + ": the arguments are "
-                                          + std::string{json_type_name(filled)}
-                                          + " but must be an object of names and values");
-  if (auto wrong = wrong_names(e.definition.spec, e.parameters, filled); !wrong.empty())
+  auto& spec = e.definition.spec;
+  auto filled = named_arguments(spec, e.parameters, arguments);
+  if (!filled)
+    return fail(filled.error());
+  if (auto wrong = wrong_names(spec, e.accepted, *filled); !wrong.empty())
     return fail(errc::invalid_argument, std::string{name} + ": wrong arguments" + wrong);
-  if (auto ok = e.schema.check(filled); !ok)
+  coerce(e.accepted, *filled);
+  if (auto ok = e.schema.check(*filled); !ok)
     return fail(errc::invalid_argument, std::string{name} + ": " + ok.error().detail);
-  with_defaults(e.definition.spec, filled);
+  fill_defaults(e.parameters, *filled);
   try {
-    return e.definition.call(filled, context);
+    return e.definition.call(*filled, context);
   } catch (const std::exception& x) {
     return fail(errc::internal, std::string{name} + ": " + x.what());
   }

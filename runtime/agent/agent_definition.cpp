@@ -1,5 +1,6 @@
 #include "runtime/agent/agent_options.hpp"
 #include "runtime/agent/python_name.hpp"
+#include "runtime/model/tool_schema.hpp"
 
 #include <algorithm>
 #include <set>
@@ -24,6 +25,14 @@ result<void> check_numbers(const agent_options& o) {
     return invalid("run_time and step_grace must not be negative");
   if (o.step_time <= millis{0})
     return invalid("step_time must be more than 0");
+  if (o.max_calls == 0)
+    return invalid("max_calls must be at least 1");
+  return {};
+}
+
+result<void> check_choice(const agent_options& o) {
+  if (o.choice != tool_choice::mode::automatic && o.choice != tool_choice::mode::required)
+    return invalid("choice must be automatic or required: the agent acts by calling tools");
   return {};
 }
 
@@ -55,7 +64,7 @@ result<void> check_checks(const agent_options& o) {
 }
 
 result<void> check_plain(const agent_options& o) {
-  for (auto* check : {check_numbers, check_tags, check_tools, check_checks})
+  for (auto* check : {check_numbers, check_choice, check_tags, check_tools, check_checks})
     if (auto ok = check(o); !ok)
       return ok;
   return {};
@@ -82,21 +91,56 @@ result<void> check_other_prompts(const prompt_set& prompts) {
   return {};
 }
 
-result<std::shared_ptr<const model_settings>> settings_with_stops(const agent_options& o) {
+bool speaks_natively(const agent_options& o) {
+  return o.kind == agent_kind::tool_calling && o.calls == call_protocol::native;
+}
+
+/// What ends a reply that goes on as if it had been answered. Natively nothing does: calls come
+/// after the text, and would be cut with it.
+std::vector<std::string> stops_of(const agent_options& o) {
+  if (speaks_natively(o))
+    return {};
+  std::vector<std::string> out{"Observation:"};
+  if (o.kind != agent_kind::code)
+    return out;
+  out.emplace_back("Calling tools:");
+  if (o.code_open.find(o.code_close) == std::string::npos)
+    out.push_back(o.code_close);  // part of the opening tag, it would stop every reply at its start
+  return out;
+}
+
+std::vector<tool_spec> plain_tools(const std::vector<tool_spec>& tools) {
+  auto out = tools;
+  for (auto& tool : out)
+    tool.parameters = plain_parameters(tool.parameters);
+  return out;
+}
+
+result<std::shared_ptr<const model_settings>> acting_settings(const agent_options& o) {
   auto settings = o.model;
-  auto add = [&](const std::string& stop) {
+  for (auto& stop : stops_of(o))
     if (std::find(settings.stop.begin(), settings.stop.end(), stop) == settings.stop.end())
       settings.stop.push_back(stop);
-  };
-  add("Observation:");
-  add("Calling tools:");
-  if (o.code_open.find(o.code_close) == std::string::npos)
-    add(o.code_close);  // one that is part of the opening tag would stop every reply at its start
   settings.tools.clear();
+  if (speaks_natively(o)) {
+    settings.tools = plain_tools(o.tools);
+    settings.choice.how = o.choice;
+  }
   if (settings.stop.size() > max_stop_sequences)
     return invalid("stop: " + std::to_string(settings.stop.size())
                    + " sequences with the agent's own, " + "at most "
                    + std::to_string(max_stop_sequences) + " are possible");
+  return std::make_shared<const model_settings>(std::move(settings));
+}
+
+/// Servers refuse a history with calls in it beside a request that names no tools.
+std::shared_ptr<const model_settings> answering_settings(const agent_options& o) {
+  auto settings = o.model;
+  settings.tools.clear();
+  if (speaks_natively(o)) {
+    settings.tools = plain_tools(o.tools);
+    settings.choice.how = tool_choice::mode::none;
+  }
   return std::make_shared<const model_settings>(std::move(settings));
 }
 
@@ -106,6 +150,7 @@ prompt_variables system_texts(const agent_options& o, const std::string& task) {
            {"authorized_imports", imports_text(o.imports)},
            {"code_block_opening_tag", o.code_open},
            {"code_block_closing_tag", o.code_close},
+           {"tool_protocol", std::string{to_string(o.calls)}},
            {"task", task}}};
 }
 
@@ -155,11 +200,10 @@ result<std::shared_ptr<const agent_definition>> define_agent(agent_options optio
   for (auto* parsed : {&pre, &post})
     if (auto tried = (*parsed)->render(task_only(options, "task")); !tried)
       return fail(tried.error());
-  auto settings = settings_with_stops(options);
+  auto settings = acting_settings(options);
   if (!settings)
     return fail(settings.error());
-  auto forced = std::make_shared<model_settings>(options.model);
-  forced->tools.clear();
+  auto forced = answering_settings(options);
   return std::make_shared<const agent_definition>(
     agent_definition{std::move(options), *std::move(text), *std::move(system), *std::move(pre),
                      *std::move(post), *std::move(settings), std::move(forced)});

@@ -1,6 +1,7 @@
 #pragma once
-// What makes a code agent, and its prepared form that thousands of runs share.
+// What makes an agent, and its prepared form that thousands of runs share.
 
+#include "runtime/agent/agent_kind.hpp"
 #include "runtime/agent/observation.hpp"
 #include "runtime/agent/prompt.hpp"
 #include "runtime/core/time.hpp"
@@ -24,14 +25,17 @@ struct final_check {
 
 /// What makes an agent. Built once, shared by its runs, never changed.
 struct agent_options {
+  agent_kind kind = agent_kind::code;
   std::string name = "agent";
   prompt_set prompts{};
   std::string instructions{};        ///< put into the system prompt by the template
   std::string code_open = "<code>";  ///< literal text, not a pattern
   std::string code_close = "</code>";
-  model_settings model{};              ///< stop sequences are added to by the loop
+  model_settings model{};              ///< stop sequences and tools are added to by the loop
   std::vector<tool_spec> tools{};      ///< final_answer among them
   std::vector<std::string> imports{};  ///< told to the model; enforced by the executor
+  call_protocol calls = call_protocol::native;  ///< of a tool-calling agent, as is the next
+  tool_choice::mode choice = tool_choice::mode::required;  ///< native: automatic or required
 
   std::uint32_t max_steps = 20;    ///< model replies before the forced answer; at least 1
   millis run_time{0};              ///< wall time of the whole run; 0: none
@@ -44,7 +48,9 @@ struct agent_options {
   std::size_t max_log_bytes = 50'000;  ///< of an observation's logs (middle cut, with a notice)
   std::size_t max_value_bytes = 20'000;
   std::size_t max_error_bytes = 10'000;
-  std::size_t max_code_bytes = 256u << 10;   ///< longer code is refused, not run
+  std::size_t max_code_bytes = 256u << 10;   ///< longer code, or arguments of a turn's calls
+                                             ///< together, is refused and not run
+  std::uint32_t max_calls = 32;              ///< in one reply; of more none is carried out
   std::size_t max_reply_bytes = 256u << 10;  ///< of a reply as it is kept in memory (middle cut)
   std::vector<final_check> checks{};
 };
@@ -61,7 +67,7 @@ struct agent_definition {
   prompt_template final_answer_pre;
   prompt_template final_answer_post;
   std::shared_ptr<const model_settings> settings{};
-  std::shared_ptr<const model_settings> forced_settings{};  ///< without the code's stop sequences
+  std::shared_ptr<const model_settings> forced_settings{};  ///< in which nothing is acted upon
 
   /// The system prompt of a run on that task.
   [[nodiscard]] std::string system_for(const std::string& task) const;

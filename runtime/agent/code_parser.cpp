@@ -192,10 +192,14 @@ std::string format_error(const parsed_reply& parsed, const code_tags& tags) {
   out += "Write a short thought, then Python between the tags, like this:\n"
          "Thought: what to do next and why\n"
          + open + "\nprint(\"your code here\")\n" + close + "\n";
-  if (says(parsed.message, "final") && says(parsed.message, "answer"))
+  if (mentions_answer(parsed.message))
     out += "If you meant to give your final answer, give it by code:\n" + open
            + "\nfinal_answer(\"your answer here\")\n" + close + "\n";
   return out;
+}
+
+bool mentions_answer(std::string_view text) {
+  return says(text, "final") && says(text, "answer");
 }
 
 std::string without_thoughts(std::string_view reply) {

@@ -43,6 +43,9 @@ struct parsed_reply {
 /// when it seems to have meant an answer.
 [[nodiscard]] std::string format_error(const parsed_reply& parsed, const code_tags& tags);
 
+/// True when the text speaks of a final answer.
+[[nodiscard]] bool mentions_answer(std::string_view text);
+
 /// A reply in which code is not expected (the forced answer): without think blocks, trimmed.
 [[nodiscard]] std::string without_thoughts(std::string_view reply);
 

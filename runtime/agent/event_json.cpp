@@ -61,6 +61,16 @@ json write(const snippet_outcome& x) {
   return out;
 }
 
+json write(const tool_replied& x) {
+  json out{{"call", x.call.value}};
+  if (x.outcome)
+    out["value"] = *x.outcome;
+  else
+    out["error"] = {{"kind", to_string(x.outcome.error().code)},
+                    {"message", to_utf8(x.outcome.error().detail)}};
+  return out;
+}
+
 result<std::string> read_text(const json& j) {
   if (!j.is_string())
     return fail(errc::corrupt, "message.images has something that is not a string");
@@ -129,6 +139,27 @@ result<run_started> read_start(const json& j) {
   return r.done(std::move(x));
 }
 
+result<error> read_failure(const json& j) {
+  std::string kind, message;
+  member_reader r{j, "tool_replied.error"};
+  r.need("kind").get("kind", kind).get("message", message);
+  return r.done(error{errc_from(kind), message});
+}
+
+result<tool_replied> read_tool_reply(const json& j) {
+  tool_replied x;
+  member_reader r{j, "tool_replied"};
+  r.need("call").get("call", x.call.value);
+  if (r.find("error") != nullptr) {
+    error failure;
+    r.nested("error", failure, read_failure);
+    x.outcome = fail(std::move(failure));
+  } else if (auto* given = r.find("value"); given != nullptr) {
+    x.outcome = *given;
+  }
+  return r.done(std::move(x));
+}
+
 result<agent_event> read_text_event(std::string_view kind, const json& j) {
   std::string text;
   auto failed = kind == "sandbox_failed";
@@ -155,7 +186,8 @@ json to_json(const agent_event& e) {
                                [](const cancel_requested& x) {
                                  return json{{"reason", to_utf8(x.reason)}};
                                },
-                               [](const deadline_passed&) { return json::object(); }},
+                               [](const deadline_passed&) { return json::object(); },
+                               [](const tool_replied& x) { return write(x); }},
                     e);
 }
 
@@ -171,6 +203,8 @@ result<agent_event> event_from_json(std::string_view kind, const json& payload) 
   if (kind == "snippet_done")
     return wrapped(
       read_outcome(payload).map([](snippet_outcome&& x) { return snippet_done{std::move(x)}; }));
+  if (kind == "tool_replied")
+    return wrapped(read_tool_reply(payload));
   if (kind == "sandbox_failed" || kind == "cancel_requested")
     return read_text_event(kind, payload);
   if (kind == "deadline_passed")

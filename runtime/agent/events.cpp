@@ -6,8 +6,8 @@ namespace troupe {
 
 std::string_view kind_of(const agent_event& e) noexcept {
   static constexpr std::array<std::string_view, std::variant_size_v<agent_event>> kinds{
-    "run_started",    "model_replied",    "model_failed",   "snippet_done",
-    "sandbox_failed", "cancel_requested", "deadline_passed"};
+    "run_started",    "model_replied",    "model_failed",    "snippet_done",
+    "sandbox_failed", "cancel_requested", "deadline_passed", "tool_replied"};
   return kinds[e.index()];
 }
 

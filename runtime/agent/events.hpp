@@ -3,6 +3,7 @@
 // keeps; folding them again gives the same commands.
 
 #include "runtime/agent/snippet.hpp"
+#include "runtime/core/ids.hpp"
 #include "runtime/core/json.hpp"
 #include "runtime/model/chat.hpp"
 
@@ -39,9 +40,15 @@ struct cancel_requested {
 };
 /// The run's own deadline has passed.
 struct deadline_passed {};
+/// A tool has answered call_tool number `call`. What code in a sandbox calls is kept under the same
+/// kind, for a resume; a code agent's loop takes no notice of it.
+struct tool_replied {
+  call_id call{};
+  result<json> outcome{};
+};
 
 using agent_event = std::variant<run_started, model_replied, model_failed, snippet_done,
-                                 sandbox_failed, cancel_requested, deadline_passed>;
+                                 sandbox_failed, cancel_requested, deadline_passed, tool_replied>;
 
 /// The journal's word for an event: "run_started", "model_replied", ...
 [[nodiscard]] std::string_view kind_of(const agent_event& e) noexcept;
@@ -63,12 +70,21 @@ struct ask_model {
 struct run_code {
   snippet code{};
 };
+/// Call a tool. Several calls may be out at once, each is answered by tool_replied.
+struct call_tool {
+  call_id call{};  ///< unique in the run
+  std::string tool{};
+  json arguments{};  ///< as the model gave them, decoded; the tool's schema decides on them
+};
+/// Nothing follows from the event yet: other calls are out. It counts, and is to be kept.
+struct await_more {};
 /// Tell whoever watches, and keep in the journal: "action", "observation", "plan", ...
 struct note {
   std::string kind{};
   json payload{};
 };
-/// Abandon the model call or snippet in flight; its event, if it still comes, is ignored.
+/// Abandon what is in flight: model call, snippet, tool calls. Their events, if they still come,
+/// are ignored.
 struct abandon {};
 
 enum class run_end : std::uint8_t { success, max_steps, deadline, budget, stuck, cancelled, error };
@@ -88,6 +104,7 @@ struct finish {
   sandbox_usage sandbox{};
 };
 
-using agent_command = std::variant<ask_model, run_code, note, abandon, finish>;
+using agent_command =
+  std::variant<ask_model, run_code, note, abandon, finish, call_tool, await_more>;
 
 }  // namespace troupe

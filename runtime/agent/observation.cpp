@@ -130,9 +130,36 @@ std::string refusal_text(const snippet_outcome& outcome, std::string_view why,
                          const observation_limits& limits) {
   std::string out = "Observation:\n";
   add_logs(out, outcome, limits);
-  out += "Error:\nYour final answer was not accepted: ";
-  out += cut_middle(why, limits.error_bytes);
-  out += "\nThe task goes on. Mend the answer, then call final_answer again.";
+  return out + refusal_text(why, limits.error_bytes);
+}
+
+std::string refusal_text(std::string_view why, std::size_t max_bytes) {
+  return "Error:\nYour final answer was not accepted: " + cut_middle(why, max_bytes)
+         + "\nThe task goes on. Mend the answer, then call final_answer again.";
+}
+
+std::string plain_text(const json& value) {
+  if (!value.is_string())
+    return dump_json(value);
+  if (is_utf8(value.get_ref<const std::string&>()))
+    return value.get<std::string>();
+  // As the journal writes it, so that a later fold reads the same.
+  return json::parse(dump_json(value)).get<std::string>();
+}
+
+std::string tool_text(const json& value, std::size_t max_bytes) {
+  auto text = plain_text(value);
+  return text.empty() ? "(an empty text)" : cut_middle(text, max_bytes);
+}
+
+std::string call_error_text(const error& why, std::string_view tool, std::string_view arguments,
+                            std::size_t max_bytes) {
+  constexpr std::size_t shown_arguments = 400;
+  std::string out = "Error:\n" + cut_middle(to_utf8(to_string(why)), max_bytes) + "\nThe call was ";
+  out += tool;
+  out += '(';
+  out += cut_middle(arguments, shown_arguments);
+  out += ").\nDo not make the same call again: change it, or do something else.";
   return out;
 }
 

@@ -46,6 +46,14 @@ minja::Value values_of(const std::shared_ptr<minja::Context>&, minja::ArgumentsV
   return out;
 }
 
+/// A function without arguments, as templates call it.
+minja::Value text_function(std::string text) {
+  return minja::Value::callable(
+    [text = std::move(text)](const std::shared_ptr<minja::Context>&, minja::ArgumentsValue&) {
+      return minja::Value{text};
+    });
+}
+
 minja::Value tool_value(const tool_spec& tool) {
   auto properties =
     tool.parameters.is_object() ? tool.parameters.find("properties") : tool.parameters.end();
@@ -54,10 +62,8 @@ minja::Value tool_value(const tool_spec& tool) {
   out.set("description", tool.description);
   out.set("inputs", properties == tool.parameters.end() ? ordered_json::object() : *properties);
   out.set("output_type", tool.output_type);
-  out.set("to_code_prompt",
-          minja::Value::callable(
-            [stub = tool_stub(tool)](const std::shared_ptr<minja::Context>&,
-                                     minja::ArgumentsValue&) { return minja::Value{stub}; }));
+  out.set("to_code_prompt", text_function(tool_stub(tool)));
+  out.set("to_tool_calling_prompt", text_function(tool_summary(tool)));
   return out;
 }
 
@@ -143,6 +149,7 @@ std::vector<std::string> system_variables() {
           "authorized_imports",
           "code_block_opening_tag",
           "code_block_closing_tag",
+          "tool_protocol",
           "task"};
 }
 

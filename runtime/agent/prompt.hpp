@@ -1,6 +1,7 @@
 #pragma once
 // An agent's prompts: the set of templates, the file they come from, and rendering.
 
+#include "runtime/agent/agent_kind.hpp"
 #include "runtime/core/error.hpp"
 #include "runtime/model/tool_spec.hpp"
 
@@ -12,7 +13,7 @@
 
 namespace troupe {
 
-/// The texts of a code agent, as Jinja templates. Keys and variables are smolagents'.
+/// The texts of an agent, as Jinja templates. Keys and variables are smolagents'.
 struct prompt_set {
   std::string system_prompt{};      ///< variables: system_variables()
   std::string final_answer_pre{};   ///< system message of the forced answer at max steps
@@ -33,8 +34,9 @@ struct prompt_set {
 ///         a value that is no text. Templates themselves are checked by `prompt_template::parse`.
 [[nodiscard]] result<prompt_set> load_prompts(std::string_view yaml_text);
 
-/// The set that ships: config/prompts/code_agent.yaml, built into the library.
-[[nodiscard]] const prompt_set& shipped_prompts();
+/// The set that ships for agents of that kind: config/prompts/{code,tool}_agent.yaml, built into
+/// the library.
+[[nodiscard]] const prompt_set& shipped_prompts(agent_kind kind = agent_kind::code);
 
 /// What templates may refer to.
 struct prompt_variables {
@@ -47,7 +49,7 @@ class prompt_template {
 public:
   /// Shape   `name` stands in messages, e.g. "system_prompt"; `variables` are all names that may
   ///         occur. `tools` and `managed_agents` answer `values()`; a tool has name, description,
-  ///         inputs, output_type and to_code_prompt().
+  ///         inputs, output_type, to_code_prompt() and to_tool_calling_prompt().
   /// Errors  invalid_argument: "<name>, line 3: unknown name 'tsk' (did you mean 'task'?)", or a
   ///         syntax error with its place. A name is accepted undefined where the template tests it
   ///         with `is defined` or gives it a default.
@@ -68,7 +70,8 @@ private:
 };
 
 /// The names that a system prompt may use: tools, managed_agents, custom_instructions,
-/// authorized_imports, code_block_opening_tag, code_block_closing_tag, task.
+/// authorized_imports, code_block_opening_tag, code_block_closing_tag, tool_protocol ("native" or
+/// "text"), task.
 [[nodiscard]] std::vector<std::string> system_variables();
 
 /// The allow-list as a prompt shows it; an empty list or one with "*" allows all.

@@ -9,8 +9,9 @@
 
 namespace troupe {
 
-/// The shipped file's text; its definition is generated from config/prompts at build time.
-extern const std::string_view shipped_prompt_text;
+/// The shipped files' texts; their definitions are generated from config/prompts at build time.
+extern const std::string_view shipped_code_prompts;
+extern const std::string_view shipped_tool_prompts;
 
 namespace {
 
@@ -89,6 +90,13 @@ result<void> read_map(prompt_set& out, std::string_view section, const YAML::Nod
   return {};
 }
 
+prompt_set shipped(std::string_view text) {
+  auto loaded = load_prompts(text);
+  if (!loaded)
+    throw std::logic_error("the shipped prompts are broken: " + loaded.error().detail);
+  return *std::move(loaded);
+}
+
 }  // namespace
 
 result<prompt_set> load_prompts(std::string_view yaml_text) {
@@ -106,14 +114,10 @@ result<prompt_set> load_prompts(std::string_view yaml_text) {
   return out;
 }
 
-const prompt_set& shipped_prompts() {
-  static const auto shipped = [] {
-    auto loaded = load_prompts(shipped_prompt_text);
-    if (!loaded)
-      throw std::logic_error("the shipped prompts are broken: " + loaded.error().detail);
-    return *std::move(loaded);
-  }();
-  return shipped;
+const prompt_set& shipped_prompts(agent_kind kind) {
+  static const auto for_code = shipped(shipped_code_prompts);
+  static const auto for_tools = shipped(shipped_tool_prompts);
+  return kind == agent_kind::code ? for_code : for_tools;
 }
 
 }  // namespace troupe

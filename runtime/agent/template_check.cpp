@@ -89,13 +89,44 @@ const name_set& words_of_jinja() {
 
 /// What the engine and our variables offer behind a dot.
 const name_set& known_attributes() {
-  static const name_set attributes{
-    "name",     "description", "inputs",   "output_type", "to_code_prompt", "values",  "type",
-    "nullable", "default",     "enum",     "items",       "keys",           "get",     "pop",
-    "append",   "insert",      "strip",    "lstrip",      "rstrip",         "split",   "capitalize",
-    "upper",    "lower",       "endswith", "startswith",  "title",          "replace", "length",
-    "index",    "index0",      "revindex", "revindex0",   "first",          "last",    "previtem",
-    "nextitem", "cycle"};
+  static const name_set attributes{"name",
+                                   "description",
+                                   "inputs",
+                                   "output_type",
+                                   "to_code_prompt",
+                                   "to_tool_calling_prompt",
+                                   "values",
+                                   "type",
+                                   "nullable",
+                                   "default",
+                                   "enum",
+                                   "items",
+                                   "keys",
+                                   "get",
+                                   "pop",
+                                   "append",
+                                   "insert",
+                                   "strip",
+                                   "lstrip",
+                                   "rstrip",
+                                   "split",
+                                   "capitalize",
+                                   "upper",
+                                   "lower",
+                                   "endswith",
+                                   "startswith",
+                                   "title",
+                                   "replace",
+                                   "length",
+                                   "index",
+                                   "index0",
+                                   "revindex",
+                                   "revindex0",
+                                   "first",
+                                   "last",
+                                   "previtem",
+                                   "nextitem",
+                                   "cycle"};
   return attributes;
 }
 

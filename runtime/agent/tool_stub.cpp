@@ -1,6 +1,7 @@
 #include "runtime/agent/tool_stub.hpp"
 
 #include "runtime/core/text.hpp"
+#include "runtime/model/tool_schema.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -137,6 +138,13 @@ std::string tool_stub(const tool_spec& tool) {
   if (!described.empty())
     out += "\n\n    Args:" + described + "\n    ";
   return out + "\"\"\"";
+}
+
+std::string tool_summary(const tool_spec& tool) {
+  auto parameters = plain_parameters(tool.parameters);
+  return tool.name + ": " + indented(trim(tool.description), "    ") + "\n    Arguments: "
+         + parameters.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+         + "\n    Returns: " + tool.output_type;
 }
 
 }  // namespace troupe

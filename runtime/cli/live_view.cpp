@@ -67,6 +67,8 @@ std::string live_view::piece(const run_event& e) {
 }
 
 std::string live_view::whole(const run_event& e) const {
+  if (e.kind == "action" && e.payload.contains("calls"))
+    return heading("step " + std::to_string(e.payload.value("step", 0)) + ": calls", "1;34");
   if (e.kind == "action")
     return heading("step " + std::to_string(e.payload.value("step", 0))
                      + (reply_shown_ ? ": runs" : ": code"),

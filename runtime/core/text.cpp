@@ -66,6 +66,8 @@ bool is_utf8(std::string_view bytes) noexcept {
 }
 
 std::string to_utf8(std::string_view bytes) {
+  if (is_utf8(bytes))
+    return std::string{bytes};
   std::string out;
   out.reserve(bytes.size());
   while (!bytes.empty()) {

@@ -124,6 +124,15 @@ void show_started(timeline& t, const shown_event& e) {
   t.block(text_of(e.payload, "task"));
 }
 
+/// "step 3: search, read_page", for the calls of a turn that were carried out or not.
+std::string calls_text(const json& calls) {
+  std::string out;
+  for (const auto& call : calls)
+    out += (out.empty() ? ": " : ", ") + text_of(call, "tool")
+           + (call.contains("refused") ? " (refused)" : "");
+  return out;
+}
+
 /// The reply's text with the code that the next event shows left out.
 std::string without_code(std::string text, const json* action) {
   auto code = action == nullptr ? std::string{} : text_of(*action, "code");
@@ -142,8 +151,9 @@ void show_reply(timeline& t, const shown_event& e) {
     facts += fmt::format(", {} attempts", n);
   t.heading(e.at, e.event.kind, facts);
   t.block(without_code(text_of(reply, "text"), e.next_action));
+  // What is called stands with its arguments below.
   const auto& calls = member(reply, "tool_calls");
-  if (calls.is_array())
+  if (calls.is_array() && e.next_action == nullptr)
     for (const auto& call : calls)
       t.block(text_of(call, "name") + "(" + text_of(call, "arguments") + ")");
 }
@@ -230,7 +240,10 @@ void show(timeline& t, const shown_event& e, bool full) {
     return t.heading(e.at, kind, text_of(e.payload, "kind") + ": " + text_of(e.payload, "detail"),
                      true);
   if (kind == "action") {
-    t.heading(e.at, kind, fmt::format("step {}", count_of(e.payload, "step")));
+    const auto& calls = member(e.payload, "calls");
+    t.heading(e.at, kind,
+              fmt::format("step {}{}", count_of(e.payload, "step"),
+                          calls.is_array() ? calls_text(calls) : ""));
     return t.block(text_of(e.payload, "code"), "> ");
   }
   if (kind == "snippet_done")

@@ -367,11 +367,19 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
   return std::shared_ptr<const tool_set>{tools};
 }
 
+agent_kind kind_from(const settings& s) {
+  return s.agent.kind == "tool" ? agent_kind::tool_calling : agent_kind::code;
+}
+
 result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
                                                            const std::vector<std::string>& imports,
                                                            const env_lookup& env) {
   agent_options o;
-  o.prompts = shipped_prompts();
+  o.kind = kind_from(s);
+  o.prompts = shipped_prompts(o.kind);
+  o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
+  o.choice =
+    s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;
   o.instructions = s.agent.instructions;
   o.tools = tools.specs();
   o.imports = imports;

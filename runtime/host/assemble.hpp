@@ -51,6 +51,8 @@ namespace troupe {
 /// Errors  not_found: the nearest name.
 [[nodiscard]] result<std::shared_ptr<const tool_set>> tools_from(const settings& s);
 
+[[nodiscard]] agent_kind kind_from(const settings& s);
+
 [[nodiscard]] result<std::shared_ptr<const agent_definition>>
 agent_from(const settings& s, const tool_set& tools, const std::vector<std::string>& imports,
            const env_lookup& env);

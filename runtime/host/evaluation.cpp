@@ -27,16 +27,17 @@ struct earlier_work {
 };
 
 /// What must stay the same for results to be put together.
-constexpr std::array<const char*, 11> measured = {
-  "model",        "temperature", "agent",  "instructions", "tools",      "max_steps",
-  "token_budget", "imports",     "scorer", "tolerance",    "ignore_case"};
+constexpr std::array<const char*, 13> measured = {
+  "model",     "temperature",  "agent",   "tool_calls", "tool_choice", "instructions", "tools",
+  "max_steps", "token_budget", "imports", "scorer",     "tolerance",   "ignore_case"};
 
 result<void> check_same_options(const json& before, const json& now, const std::string& path) {
   for (const auto* name : measured) {
     auto of = [&](const json& all) {
       return all.value(name, json::object()).value("value", json{});
     };
-    if (of(before) != of(now))
+    // A version without the option had but one way.
+    if (before.contains(name) && of(before) != of(now))
       return fail(errc::invalid_argument, "'" + path + "' was begun with another --"
                                             + std::string{name} + " (" + dump_json(of(before))
                                             + ", now " + dump_json(of(now))
@@ -148,6 +149,7 @@ struct evaluation::impl {
 
   batch_plan plan(const earlier_work& before);
   result<void> choose_scorer();
+  result<void> check_files() const;
   result<void> begin();
   void tell(std::string end, std::string detail, const batch_progress& progress);
   json stats() const;
@@ -231,10 +233,25 @@ result<void> evaluation::impl::choose_scorer() {
   return {};
 }
 
+/// Files are put where code can read them.
+result<void> evaluation::impl::check_files() const {
+  for (const auto& s : request.data.samples)
+    if (!s.files.empty())
+      return fail(errc::invalid_argument,
+                  "sample '" + s.id + "' in '" + request.data.path
+                    + "' has files, and a tool-calling agent has no sandbox to put them in; use "
+                      "--agent code");
+  return {};
+}
+
 result<void> evaluation::impl::begin() {
   const auto& o = request.options;
   if (auto chosen = choose_scorer(); !chosen)
     return chosen;
+  const auto needs_sandbox = kind_from(o) == agent_kind::code;
+  if (!needs_sandbox)
+    if (auto none = check_files(); !none)
+      return none;
   auto tools = tools_from(o);
   if (!tools)
     return fail(tools.error());
@@ -248,7 +265,8 @@ result<void> evaluation::impl::begin() {
   if (auto fits = check_spec(box, {profile->profile.name}); !fits)
     return fits;
   auto model = endpoint_from(o, request.env);
-  auto boxes = executor_from(o, profile->profile);
+  auto boxes = needs_sandbox ? executor_from(o, profile->profile)
+                             : result<runtime::make_executor>{runtime::make_executor{}};
   if (!model || !boxes)
     return fail(model ? boxes.error() : model.error());
   auto others = other_endpoints_from(o, request.env);
@@ -283,7 +301,7 @@ result<void> evaluation::impl::begin() {
   if (!started)
     return fail(started.error());
   host = std::move(*started);
-  if (auto works = try_sandbox(*host->backend(), box); !works)
+  if (auto works = needs_sandbox ? try_sandbox(*host->backend(), box) : result<void>{}; !works)
     return fail(works.error().code, "no sandbox can be opened: " + works.error().detail);
 
   if (price_now)

@@ -5,6 +5,7 @@
 #include "actors/event_hub.hpp"
 #include "actors/journal_writer.hpp"
 #include "actors/tool_host.hpp"
+#include "runtime/agent/react_loop.hpp"
 #include "runtime/core/log.hpp"
 
 #include <caf/actor_system.hpp>
@@ -273,7 +274,7 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
                       std::shared_ptr<const tool_set> tools, sandbox_spec sandbox) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->models.front().where->encoder();
-  c->start = code_agent::start_of(*agent, c->encode);
+  c->start = react_loop::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
   c->model = impl_->options.shelf ? impl_->shelf_at : impl_->model_at;

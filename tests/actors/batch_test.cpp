@@ -123,7 +123,7 @@ TEST_CASE("a sample that crashes its agent is run once more, then quarantined", 
       throw std::runtime_error{"encoder bug"};
     return openai_codec().encoder()(out, m, before);
   };
-  context->start = code_agent::start_of(*context->agent, context->encode);
+  context->start = react_loop::start_of(*context->agent, context->encode);
   fx.plan.agent = context;
   fx.start();
   REQUIRE(fx.ends.size() == 1);

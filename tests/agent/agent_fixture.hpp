@@ -1,7 +1,7 @@
 #pragma once
 // Scripted runs of the agent loop: what the model says and how snippets end is given by the test.
 
-#include "runtime/agent/code_agent.hpp"
+#include "runtime/agent/agent_machine.hpp"
 #include "runtime/model/codec.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -119,6 +119,16 @@ public:
     return false;
   }
 
+  /// The commands of that type in the last answer, in order.
+  template <class T>
+  std::vector<T> all() const {
+    std::vector<T> out;
+    for (auto& c : commands)
+      if (auto* x = std::get_if<T>(&c))
+        out.push_back(*x);
+    return out;
+  }
+
   /// The payload of the note of that kind; null when there is none.
   json noted(std::string_view kind) const {
     for (auto& c : commands)
@@ -135,7 +145,7 @@ public:
 
   std::string last_content() const { return request().back().at("content").get<std::string>(); }
 
-  code_agent agent;
+  agent_machine agent;
   std::vector<agent_command> commands;
 };
 

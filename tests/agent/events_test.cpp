@@ -1,7 +1,8 @@
 #include "runtime/core/overloaded.hpp"
-#include "tests/agent/agent_fixture.hpp"
+#include "tests/agent/tool_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -36,6 +37,10 @@ std::string fingerprint(const agent_command& c) {
                },
                [](const note& x) { return "note " + x.kind + dump_json(x.payload); },
                [](const abandon&) { return std::string{"abandon"}; },
+               [](const call_tool& x) {
+                 return "call " + to_string(x.call) + x.tool + dump_json(x.arguments);
+               },
+               [](const await_more&) { return std::string{"await"}; },
                [](const finish& x) {
                  return "finish " + std::string{to_string(x.end)} + x.error
                         + (x.answer ? dump_json(x.answer->tagged) + x.answer->text : "none")
@@ -81,8 +86,32 @@ std::vector<agent_event> eventful_run() {
           cancel_requested{"late"}};
 }
 
-agent_options picky() {
-  auto o = options_for_tests();
+/// The same for an agent that calls tools.
+std::vector<agent_event> eventful_calls() {
+  auto two = calls({call("a\xFF", "search", R"({"query":"x"})"), call("a\xFF", "se\xC3", "{}")},
+                   "<think>t</think>both\xED\xA0");
+  two.reply.kept = R"({"x":1})";
+  return {
+    run_started{"task \xC3", {{role::user, "hi", {}, {}}, {role::assistant, "hello", {}, {}}}},
+    reply("no call at all", {5, 6, 1, 2}),
+    two,
+    failed(2, "no such \xFF tool", errc::not_found),
+    returned(1, "broken \xE2\x82 text"),
+    returned(1, "late"),
+    calls({call("", "search", "{\"query\": \"cut"), call("", "final_answer", "{}")}),
+    reply("Action: {\"name\": \"search\", \"arguments\": {\"query\": \"\xC3\"}}"),
+    printed("not of this run"),
+    returned(3, {{"list", {1, nullptr, "\xFF"}}}),
+    search_for("null"),
+    returned(4, nullptr),
+    answer_call(0),
+    returned(5, 0),
+    answer_call("done"),
+    returned(6, "d\xFFne"),
+    cancel_requested{"late"}};
+}
+
+agent_options picky(agent_options o) {
   o.run_time = 100s;
   o.checks = {{"nonzero", [](const value& v) -> result<void> {
                  return v.tagged != 0 ? result<void>{} : fail(errc::denied, "zero");
@@ -93,14 +122,15 @@ agent_options picky() {
 }  // namespace
 
 TEST_CASE("folding any prefix of the journalled events gives the same next commands", "[events]") {
-  auto definition = definition_of(picky());
-  auto events = eventful_run();
-  code_agent original{definition, openai_codec().encoder(), run_id{1}};
+  auto [definition, events] = GENERATE(
+    from_range(std::vector{std::pair{definition_of(picky(options_for_tests())), eventful_run()},
+                           std::pair{definition_of(picky(tool_options())), eventful_calls()}}));
+  agent_machine original{definition, openai_codec().encoder(), run_id{1}};
   bool finished = false;
   for (std::size_t n = 0; n < events.size(); ++n) {
     CAPTURE(n);
     auto now = [](std::size_t i) { return start_time + std::chrono::seconds{i}; };
-    code_agent folded{definition, openai_codec().encoder(), run_id{1}};
+    agent_machine folded{definition, openai_codec().encoder(), run_id{1}};
     for (std::size_t i = 0; i < n; ++i)
       (void)folded.on(through_json(events[i]), now(i));
     auto branch = original;
@@ -143,7 +173,8 @@ TEST_CASE("every member of every event survives JSON", "[events]") {
   for (agent_event e : {agent_event{run_started{"t", {m}}}, agent_event{model_replied{r}},
                         agent_event{model_failed{f}}, agent_event{snippet_done{full}},
                         agent_event{sandbox_failed{"d"}}, agent_event{cancel_requested{"c"}},
-                        agent_event{deadline_passed{}}}) {
+                        agent_event{deadline_passed{}}, agent_event{returned(3, {{"a", 1}})},
+                        agent_event{failed(4, "why", errc::denied)}}) {
     auto back = through_json(e);
     CHECK(back.index() == e.index());
     CHECK(to_json(back) == to_json(e));
@@ -158,6 +189,10 @@ TEST_CASE("every member of every event survives JSON", "[events]") {
   CHECK(outcome.error->line == 3);
   CHECK(outcome.error->traceback == "tb");
   CHECK(outcome.reason == "why");
+  auto answer = std::get<tool_replied>(through_json(failed(4, "why", errc::denied)));
+  CHECK(answer.call == call_id{4});
+  CHECK(answer.outcome.error() == error{errc::denied, "why"});
+  CHECK(std::get<tool_replied>(through_json(returned(3, {{"a", 1}}))).outcome == json{{"a", 1}});
 }
 
 TEST_CASE("every end of a snippet survives JSON", "[events]") {
@@ -193,6 +228,9 @@ TEST_CASE("a damaged event is corrupt and says where", "[events]") {
     {"snippet_done", R"({"end": "ok", "error": []})", "error is not an object"},
     {"snippet_done", "null", "outcome is not an object"},
     {"cancel_requested", R"({"reason": []})", "cancel_requested.reason"},
+    {"tool_replied", R"({"value": 1})", "tool_replied.call"},
+    {"tool_replied", R"({"call": -1, "value": 1})", "tool_replied.call"},
+    {"tool_replied", R"({"call": 1, "error": "x"})", "tool_replied.error is not an object"},
   };
   for (auto& [kind, payload, says] : broken) {
     CAPTURE(kind, payload);

@@ -80,7 +80,7 @@ TEST_CASE("a system prompt that names the task is rendered per run", "[loop]") {
   o.prompts.system_prompt = "Solve: {{ task }}";
   auto definition = definition_of(o);
   for (std::string task : {"one", "two"}) {
-    code_agent agent{definition, openai_codec().encoder(), run_id{1}};
+    agent_machine agent{definition, openai_codec().encoder(), run_id{1}};
     (void)agent.on(run_started{task, {}}, start_time);
     CHECK(contains(std::string{agent.messages().message(0)}, "Solve: " + task));
   }

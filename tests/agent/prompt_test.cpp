@@ -54,6 +54,24 @@ TEST_CASE("a tool is shown as a Python function with types, defaults and a docst
   CHECK(tool_stub(bare) == "def now() -> Any:\n    \"\"\"The time.\"\"\"");
 }
 
+TEST_CASE("a tool is shown to a tool-calling model by words and JSON Schema", "[prompt]") {
+  CHECK(tool_summary(weather())
+        == "weather: Tells the weather.\n    Of one day.\n    Arguments: "
+           R"({"type":"object","required":["city"],"properties":{)"
+           R"("city":{"type":"string","description":"where"},)"
+           R"("days":{"type":["integer","null"],"default":1,"description":"how far ahead"},)"
+           R"("unit":{"type":"string","enum":["C","F"]}}})"
+           "\n    Returns: object");
+  tool_spec odd;
+  odd.name = "odd";
+  odd.parameters = ordered_json::parse(R"({"properties":{"x":{"type":"any"},
+    "y":{"anyOf":[{"type":"string"}],"nullable":true},"z":{"enum":[1],"nullable":false}}})");
+  CHECK(
+    tool_summary(odd).find(
+      R"({"properties":{"x":{},"y":{"anyOf":[{"type":"string"},{"type":"null"}]},"z":{"enum":[1]}},"type":"object"})")
+    != std::string::npos);
+}
+
 TEST_CASE("JSON values are written as Python literals", "[prompt]") {
   CHECK(python_literal(ordered_json::parse(R"([null, true, 1.5, "a'b", {"k": false}])"))
         == "[None, True, 1.5, \"a'b\", {\"k\": False}]");
@@ -67,6 +85,8 @@ TEST_CASE("templates loop over tools as smolagents' do", "[prompt]") {
                {"tools"})
         == "31");
   CHECK(render("{{ (tools.values() | list)[0].name }}", {"tools"}) == "weather");
+  CHECK(render("{{ (tools.values() | list)[0].to_tool_calling_prompt() }}", {"tools"})
+        == tool_summary(weather()));
   CHECK(
     render("{% if managed_agents and managed_agents.values() | list %}x{% else %}none{% endif %}",
            {"managed_agents"})
@@ -129,6 +149,28 @@ TEST_CASE("the shipped prompts render, with tools, imports, tags and instruction
   CHECK(text.find("{{") == std::string::npos);
   CHECK(text.find("team members") == std::string::npos);
   auto& shipped = shipped_prompts();
+  for (auto* part : {&shipped.initial_plan, &shipped.update_plan_pre, &shipped.update_plan_post,
+                     &shipped.managed_task, &shipped.managed_report})
+    CHECK(!part->empty());
+}
+
+TEST_CASE("the shipped prompts of a tool-calling agent render in both protocols", "[prompt]") {
+  auto o = test::options_for_tests();
+  o.kind = agent_kind::tool_calling;
+  o.prompts = shipped_prompts(o.kind);
+  o.tools.push_back(weather());
+  o.instructions = "Answer in French.";
+  auto native = test::definition_of(o)->system_prompt;
+  o.calls = call_protocol::text;
+  auto text = test::definition_of(o)->system_prompt;
+  for (auto& prompt : {native, text}) {
+    CHECK(prompt.ends_with("\n\nAnswer in French."));
+    CHECK(prompt.find("{{") == std::string::npos);
+    CHECK(prompt.find("team members") == std::string::npos);
+  }
+  CHECK(native.find("weather") == std::string::npos);  // the request has the tools
+  CHECK(text.find("\n- weather: Tells the weather.\n") != std::string::npos);
+  auto& shipped = shipped_prompts(agent_kind::tool_calling);
   for (auto* part : {&shipped.initial_plan, &shipped.update_plan_pre, &shipped.update_plan_post,
                      &shipped.managed_task, &shipped.managed_report})
     CHECK(!part->empty());

@@ -71,6 +71,29 @@ TEST_CASE("code stands in the timeline once, unless all is asked for", "[trace]"
   CHECK(has(full, "    ! Traceback: here\n"));
 }
 
+TEST_CASE("a turn of tool calls shows which were made, and each with its arguments once",
+          "[trace]") {
+  json calls{{{"tool", "search"}, {"id", "a"}, {"call", 1}},
+             {{"tool", "final_answer"}, {"id", "b"}, {"refused", "not alone"}}};
+  std::vector<journal_event> events{
+    at(0, "model_replied",
+       {{"text", ""},
+        {"finish_reason", "tool_calls"},
+        {"tool_calls", {{{"id", "a"}, {"name", "search"}, {"arguments", R"({"q":"x"})"}}}}}),
+    at(0, "action", {{"step", 2}, {"source", "native"}, {"calls", calls}}),
+    at(0, "tool_requested", {{"call", 1}, {"tool", "search"}, {"arguments", {{"q", "x"}}}}),
+    at(5, "tool_replied", {{"call", 1}, {"value", "found"}})};
+  auto text = render_trace(events, std::nullopt);
+  INFO(text);
+  CHECK(has(text, "action  step 2: search, final_answer (refused)\n"));
+  CHECK(has(text, "tool_requested  1 search\n    {\"q\":\"x\"}\n"));
+  CHECK(has(text, "tool_replied  1\n    \"found\"\n"));
+  CHECK(!has(text, "search({"));
+  trace_options all;
+  all.full = true;
+  CHECK(has(render_trace(events, std::nullopt, all), "search({\"q\":\"x\"})\n"));
+}
+
 TEST_CASE("long text is cut in the middle unless all is asked for, and wrapped", "[trace]") {
   std::vector<journal_event> events{at(0, "observation", {{"text", std::string(5'000, 'x')}})};
   trace_options narrow;

@@ -7,6 +7,7 @@
 #include "actors/executor_pool.hpp"
 #include "actors/model_client.hpp"
 #include "actors/tool_host.hpp"
+#include "runtime/agent/react_loop.hpp"
 #include "tests/support/actor_fixture.hpp"
 #include "tests/support/scripted_endpoint.hpp"
 #include "tests/support/scripted_executor.hpp"
@@ -35,22 +36,22 @@ struct run_fixture : actor_fixture {
   run_fixture(std::shared_ptr<scripted_endpoint> model_, snippet_script script,
               agent_options options_ = {})
     : model{std::move(model_)}, backend{std::make_shared<scripted_executor>(std::move(script))} {
-    options_.prompts = shipped_prompts();
+    options_.prompts = shipped_prompts(options_.kind);
     if (options_.max_steps == 20)
       options_.max_steps = 5;
-    options_.tools = {final_answer_tool().spec};
+    REQUIRE(tools->add(final_answer_tool()));
+    REQUIRE(tools->add(convert_units_tool()));
+    options_.tools = tools->specs();
     put(model_at,
         spawn_model_client(sys, model, {}, std::make_shared<model_client_stats>(), clock));
     put(pool_at, spawn_executor_pool(sys, backend, {}, pool_stats));
     put(hub_at, spawn_event_hub(sys, interest));
     put(host_at, spawn_tool_host(sys));
     put(journal_at, spawn_memory_journal());
-    REQUIRE(tools->add(final_answer_tool()));
-    REQUIRE(tools->add(convert_units_tool()));
     auto c = std::make_shared<agent_context>();
     c->agent = prepare(std::move(options_));
     c->encode = model->encoder();
-    c->start = code_agent::start_of(*c->agent, c->encode);
+    c->start = react_loop::start_of(*c->agent, c->encode);
     c->tools = tools;
     c->model = model_at;
     c->executor = pool_at;

@@ -15,7 +15,11 @@ class scripted_endpoint final : public endpoint {
 public:
   using answer_fn = std::function<std::string(const model_request&)>;
 
-  explicit scripted_endpoint(std::vector<std::string> replies)
+  explicit scripted_endpoint(std::vector<std::string> replies) {
+    for (auto& text : replies)
+      replies_.emplace_back().text = std::move(text);
+  }
+  explicit scripted_endpoint(std::vector<model_reply> replies)
     : replies_{replies.begin(), replies.end()} {}
   explicit scripted_endpoint(answer_fn answer) : answer_{std::move(answer)} {}
 
@@ -26,17 +30,17 @@ public:
       return last_;
     }
     model_reply r;
-    r.model = "scripted-1";
-    r.usage = {10, 5, 0, 0};
     if (answer_) {
       r.text = answer_(request);
     } else if (replies_.empty()) {
       done(tl::unexpected(model_failure{failure_class::bad_request, "no reply is left", {}, 1}));
       return ++last_;
     } else {
-      r.text = replies_.front();
+      r = std::move(replies_.front());
       replies_.pop_front();
     }
+    r.model = "scripted-1";
+    r.usage = {10, 5, 0, 0};
     if (seen)
       seen({{model_delta::kind::text, r.text, 0, {}}});
     done(std::move(r));
@@ -59,7 +63,7 @@ public:
   bool hang = false;
 
 private:
-  std::deque<std::string> replies_;
+  std::deque<model_reply> replies_;
   answer_fn answer_;
   ticket last_ = 0;
 };

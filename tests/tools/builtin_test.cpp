@@ -88,7 +88,9 @@ TEST_CASE("convert_units is a tool with a checked number", "[builtin]") {
   auto tools = with(convert_units_tool());
   CHECK(*tools.call("convert_units", {{"value", 1}, {"from_unit", "ft"}, {"to_unit", "in"}}, {})
         == 12.0);
-  CHECK(!tools.call("convert_units", {{"value", "1"}, {"from_unit", "ft"}, {"to_unit", "in"}}, {}));
+  CHECK(*tools.call("convert_units", {{"value", "1"}, {"from_unit", "ft"}, {"to_unit", "in"}}, {})
+        == 12.0);
+  CHECK(!tools.call("convert_units", {{"value", "a"}, {"from_unit", "ft"}, {"to_unit", "in"}}, {}));
 }
 
 TEST_CASE("current_time tells the injected clock's time with its offset", "[builtin]") {

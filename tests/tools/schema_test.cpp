@@ -51,6 +51,26 @@ TEST_CASE("what is no schema is an error, and nothing is fetched", "[schema]") {
   CHECK(violation(R"({"$ref":"http://localhost/x"})", "1").starts_with("not a usable JSON schema"));
 }
 
+TEST_CASE("a schema whose references go round is no schema, one that goes into the value is",
+          "[schema]") {
+  for (
+    auto round :
+    {R"({"$ref":"#"})", R"({"properties":{"x":{"$ref":"#/properties/x"}}})",
+     R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"items":{"$ref":"#/$defs/a"}})",
+     R"({"$defs":{"a":{"anyOf":[{"type":"null"},{"not":{"$ref":"#/$defs/a"}}]}}})"})
+    CHECK(violation(round, "[1]")
+          == "not a usable JSON schema: its references lead round in a circle");
+  json chain{{"$ref", "#/$defs/d0"}};
+  for (int i = 0; i < 100'000; ++i)
+    chain["$defs"]["d" + std::to_string(i)] = {{"$ref", "#/$defs/d" + std::to_string(i + 1)}};
+  CHECK(!check_schema(chain, 1));
+  auto tree = R"({"$defs":{"t":{"type":"object","properties":{"left":{"$ref":"#/$defs/t"}}}},
+                  "$ref":"#/$defs/t"})";
+  CHECK(check_schema(json::parse(tree), json::parse(R"({"left":{"left":{}}})")));
+  CHECK(violation(tree, R"({"left":{"left":3}})")
+        == "'left.left' is an integer (3) but must be object");
+}
+
 TEST_CASE("a pattern is not matched against text long enough to end the stack", "[schema]") {
   auto schema = json::parse(R"({"type":"string","pattern":"^(a|b)*$"})");
   CHECK(check_schema(schema, "abab"));

@@ -1,0 +1,213 @@
+#include "runtime/agent/react_loop.hpp"
+
+#include "runtime/agent/code_parser.hpp"
+#include "runtime/core/text.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// The system messages of a chat input become part of the one system message.
+std::string with_system_of(std::string prompt, const std::vector<chat_message>& history) {
+  for (auto& message : history)
+    if (message.from == role::system)
+      prompt += "\n\n" + to_utf8(message.content);
+  return prompt;
+}
+
+constexpr std::string_view repeat_nudge =
+  "\n\nYou have done exactly this several times now, with exactly this result. Doing it again will "
+  "not help: try something else, or call final_answer with the best answer you have.";
+
+}  // namespace
+
+react_loop::react_loop(std::shared_ptr<const agent_definition> definition, message_encoder encode,
+                       transcript start, run_id run)
+  : messages_{std::move(start)}, definition_{std::move(definition)}, encode_{encode}, run_{run} {}
+
+transcript react_loop::start_of(const agent_definition& definition, message_encoder encode) {
+  transcript start{encode};
+  if (!definition.system_prompt.empty())
+    start.append({role::system, definition.system_prompt, {}, {}});
+  return start;
+}
+
+void react_loop::take(const run_started& e, time_point now, commands& out) {
+  if (at_ != phase::idle)
+    return;
+  task_ = to_utf8(e.task);
+  if (options().run_time > millis{0})
+    deadline_ = after(now, options().run_time);
+  auto system = with_system_of(definition_->system_for(task_), e.history);
+  if (system != definition_->system_prompt || messages_.size() == 0) {
+    messages_ = transcript{encode_};
+    say(role::system, std::move(system));
+  }
+  for (auto& message : e.history)
+    if (message.from != role::system)
+      messages_.append(message);
+  say(role::user, "New task:\n" + task_);
+  ask(out);
+}
+
+bool react_loop::awaited(const model_reply& reply) {
+  if (at_ != phase::thinking && at_ != phase::answering)
+    return false;
+  ++totals_.turns;
+  totals_.tokens += reply.usage;
+  totals_.model_attempts += reply.attempts;
+  return true;
+}
+
+void react_loop::answer_by_text(const model_reply& reply, commands& out) {
+  auto text = without_thoughts(to_utf8(reply.text));
+  if (text.empty())
+    return end_run(run_end::max_steps, std::nullopt,
+                   no_answer_yet() + ", and the forced answer was empty", out);
+  answer_forced({text, text}, out);
+}
+
+void react_loop::answer_forced(value answer, commands& out) {
+  if (auto ok = judge(answer, true, out); !ok)
+    return no_forced_answer(ok.error().detail, out);
+  end_run(run_end::max_steps, std::move(answer), no_answer_yet(), out);
+}
+
+void react_loop::no_forced_answer(std::string_view why, commands& out) {
+  end_run(run_end::max_steps, std::nullopt,
+          no_answer_yet() + "; the forced answer was refused: " + std::string{why}, out);
+}
+
+result<void> react_loop::judge(const value& answer, bool forced, commands& out) const {
+  auto ok = checked(answer);
+  json payload{{"step", step_},
+               {"text", to_utf8(answer.text)},
+               {"value", answer.tagged},
+               {"accepted", ok.has_value()},
+               {"forced", forced}};
+  if (!ok)
+    payload["why"] = ok.error().detail;
+  out.push_back(note{"final_answer", std::move(payload)});
+  return ok;
+}
+
+void react_loop::take(const model_failed& e, time_point now, commands& out) {
+  if (at_ != phase::thinking && at_ != phase::answering)
+    return;
+  totals_.model_attempts += e.failure.attempts;
+  if (e.failure.kind == failure_class::timeout && now >= deadline_)
+    return end_run(run_end::deadline, std::nullopt, "the run's time was up", out);
+  if (e.failure.kind == failure_class::cancelled)
+    return end_run(run_end::cancelled, std::nullopt, to_utf8(e.failure.detail), out);
+  auto end = e.failure.kind == failure_class::budget ? run_end::budget : run_end::error;
+  end_run(end, std::nullopt, to_utf8(e.failure.detail), out);
+}
+
+void react_loop::take(const cancel_requested& e, time_point, commands& out) {
+  interrupt(run_end::cancelled, e.reason.empty() ? "cancelled" : to_utf8(e.reason), out);
+}
+
+void react_loop::take(const deadline_passed&, time_point, commands& out) {
+  if (at_ != phase::idle && deadline_ != never)
+    interrupt(run_end::deadline,
+              "the run's time of " + std::to_string(options().run_time.count()) + " ms was up",
+              out);
+}
+
+void react_loop::interrupt(run_end end, std::string why, commands& out) {
+  if (at_ != phase::idle)
+    out.push_back(abandon{});
+  end_run(end, std::nullopt, std::move(why), out);
+}
+
+std::string_view react_loop::observe(std::string_view action, std::string_view text, bool is_error,
+                                     commands& out) {
+  count_repeats(action, text);
+  auto limit = options().repeat_limit;
+  auto nudge = limit > 0 && repeats_ == limit ? repeat_nudge : std::string_view{};
+  out.push_back(
+    note{"observation",
+         {{"step", step_}, {"text", std::string{text}.append(nudge)}, {"is_error", is_error}}});
+  return nudge;
+}
+
+void react_loop::go_on(std::string_view action, std::string text, bool is_error, commands& out) {
+  text = to_utf8(text);
+  text += observe(action, text, is_error, out);
+  say(role::user, std::move(text));
+  go_on(out);
+}
+
+void react_loop::go_on(commands& out) {
+  auto limit = options().repeat_limit;
+  if (limit > 0 && repeats_ > limit)
+    return end_run(
+      run_end::stuck, std::nullopt,
+      "the same action gave the same observation " + std::to_string(repeats_) + " times", out);
+  ask(out);
+}
+
+void react_loop::count_repeats(std::string_view action, std::string_view observation) {
+  std::hash<std::string_view> hash;
+  auto turn = hash(action) * 31 + hash(observation);
+  repeats_ = repeats_ > 0 && turn == last_turn_ ? repeats_ + 1 : 1;
+  last_turn_ = turn;
+}
+
+void react_loop::ask(commands& out) {
+  auto budget = options().token_budget;
+  if (budget > 0 && totals_.tokens.total() >= budget)
+    return end_run(run_end::budget, std::nullopt,
+                   std::to_string(totals_.tokens.total()) + " of " + std::to_string(budget)
+                     + " tokens used",
+                   out);
+  if (step_++ == options().max_steps)
+    return ask_for_answer(out);
+  at_ = phase::thinking;
+  out.push_back(
+    ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
+}
+
+/// One call with other messages around the same memory, which is copied this once.
+void react_loop::ask_for_answer(commands& out) {
+  auto asked = messages_.with_first({role::system, definition_->forced_pre(task_), {}, {}});
+  asked.append({role::user, definition_->forced_post(task_), {}, {}});
+  at_ = phase::answering;
+  out.push_back(
+    ask_model{{definition_->forced_settings, asked.view(), run_, totals_.turns, deadline_}});
+}
+
+void react_loop::end_run(run_end end, std::optional<value> answer, std::string why, commands& out) {
+  at_ = phase::done;
+  totals_.end = end;
+  totals_.answer = std::move(answer);
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  totals_.error = std::move(why);
+  out.push_back(std::move(totals_));
+}
+
+result<void> react_loop::checked(const value& answer) const {
+  for (auto& check : options().checks) {
+    try {
+      if (auto ok = check.check(answer); !ok)
+        return fail(ok.error().code, "the check '" + check.name + "' failed: " + ok.error().detail);
+    } catch (const std::exception& e) {
+      return fail(errc::internal, "the check '" + check.name + "' failed: " + e.what());
+    }
+  }
+  return {};
+}
+
+std::string react_loop::no_answer_yet() const {
+  return "no answer after " + std::to_string(options().max_steps) + " steps";
+}
+
+void react_loop::say(role from, std::string content) {
+  messages_.append({from, std::move(content), {}, {}});
+}
+
+}  // namespace troupe
