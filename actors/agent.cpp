@@ -54,6 +54,9 @@ private:
 
   void on_start(run_started input) {
     started_ = context_->clock->now();
+    payer_ = context_->budget;
+    if (payer_ && context_->run_budget.any())
+      payer_ = std::make_shared<budget_account>(payer_, context_->run_budget, "the run");
     apply(std::move(input));
     if (auto until = machine_.deadline(); until != never)
       deadline_timer_ =
@@ -131,7 +134,7 @@ private:
     auto viewer = watched() ? caf::actor{self_} : caf::actor{};
     self_
       ->request(client, caf::infinite,
-                model_ask{std::move(request), std::move(viewer), context_->job, context_->budget})
+                model_ask{std::move(request), std::move(viewer), context_->job, payer_})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -500,6 +503,7 @@ private:
 
   caf::event_based_actor* self_;
   std::shared_ptr<const agent_context> context_;
+  std::shared_ptr<budget_account> payer_;
   agent_run run_;
   agent_machine machine_;
   std::vector<agent_event> waiting_;  // rarely more than one; an empty deque takes 600 bytes

@@ -3,6 +3,7 @@
 // journals, asks and sends.
 
 #include "actors/address.hpp"
+#include "actors/budget_ledger.hpp"
 #include "actors/event_hub.hpp"
 #include "actors/messages.hpp"
 #include "runtime/agent/agent_options.hpp"
@@ -30,8 +31,9 @@ struct agent_context {
   std::vector<std::shared_ptr<address>> tool_hosts;
   sandbox_spec sandbox;
   timers* clock = nullptr;
-  job_share job;             ///< whose calls these are, where several share a model
-  std::uint32_t budget = 0;  ///< as in model_ask
+  job_share job;                           ///< whose calls these are, where several share a model
+  std::shared_ptr<budget_account> budget;  ///< the runs' pay out of it; empty: nobody counts
+  budget_limits run_budget;                ///< of each run by itself
 };
 
 /// What is one run's own.

@@ -1,8 +1,9 @@
 #pragma once
-// The one budget of a runtime, for every actor that spends of it.
+// The one budget of a runtime, for every actor that spends of it, and the accounts in it.
 
 #include "runtime/policy/budget.hpp"
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -56,6 +57,39 @@ private:
   mutable std::mutex mutex_;
   budget_tree tree_;
   std::string currency_;
+};
+
+/// Who pays: a node of a ledger, which lives as long as somebody holds it. A call that is open
+/// holds its payer's, and so does every account below. Thread-safe.
+class budget_account {
+public:
+  budget_account(std::shared_ptr<budget_ledger> ledger, budget_limits limits, std::string name)
+    : ledger_{std::move(ledger)}, id_{ledger_->add(0, limits, std::move(name))} {}
+
+  /// What this one spends is its parent's too, and limited by both.
+  budget_account(std::shared_ptr<budget_account> parent, budget_limits limits, std::string name)
+    : parent_{std::move(parent)}, ledger_{parent_->ledger_},
+      id_{ledger_->add(parent_->id_, limits, std::move(name))} {}
+
+  ~budget_account() { ledger_->remove(id_); }
+  budget_account(const budget_account&) = delete;
+  budget_account& operator=(const budget_account&) = delete;
+
+  /// These are budget_tree's.
+  [[nodiscard]] budget_answer reserve(const spending& most) { return ledger_->reserve(id_, most); }
+  void settle(const spending& reserved, const spending& used) {
+    ledger_->settle(id_, reserved, used);
+  }
+  void carry(const spending& before) { ledger_->carry(id_, before); }
+  [[nodiscard]] spending spent() const { return ledger_->spent(id_); }
+  [[nodiscard]] std::string exhausted() const { return ledger_->exhausted(id_); }
+
+  [[nodiscard]] const std::string& currency() const { return ledger_->currency(); }
+
+private:
+  std::shared_ptr<budget_account> parent_;  // first: it goes last
+  std::shared_ptr<budget_ledger> ledger_;
+  budget_id id_;
 };
 
 }  // namespace troupe

@@ -27,6 +27,7 @@
 namespace troupe {
 
 class address;
+class budget_account;
 
 // --- for every actor
 // ------------------------------------------------------------------------------
@@ -89,8 +90,8 @@ struct stop_overdue {
 struct model_ask {
   model_request request;
   caf::actor viewer{};
-  job_share from{};          ///< whose turn this is one of, where several submit
-  std::uint32_t budget = 0;  ///< who pays: a node of the client's budget; 0: nobody counts
+  job_share from{};                         ///< whose turn this is one of, where several submit
+  std::shared_ptr<budget_account> payer{};  ///< empty: nobody counts
 };
 /// Pieces of a reply that is on its way. After a `restart` the reply begins anew.
 struct model_seen {

@@ -1,6 +1,7 @@
 #pragma once
 // One call as the model client keeps it.
 
+#include "actors/budget_ledger.hpp"
 #include "actors/model_lanes.hpp"
 
 #include <caf/typed_response_promise.hpp>
@@ -15,7 +16,7 @@ namespace troupe {
 struct model_call {
   model_request request;
   job_share from;
-  budget_id payer = 0;
+  std::shared_ptr<budget_account> payer;
   spending reserved;
   caf::actor viewer;
   caf::typed_response_promise<model_answer> promise;

@@ -37,8 +37,8 @@ public:
     for (auto& [id, c] : calls_)
       if (c.in_flight) {
         lanes_.where(c.lane).cancel(c.ticket);
-        if (c.payer != 0)  // the ledger outlives us
-          options_.ledger->settle(c.payer, c.reserved, lanes_.used(c.lane, abandoned(c)));
+        if (c.payer)  // others may hold the account longer than we do
+          c.payer->settle(c.reserved, lanes_.used(c.lane, abandoned(c)));
       }
   }
 
@@ -81,7 +81,7 @@ private:
     auto& c = calls_[id];
     c.request = std::move(x.request);
     c.from = x.from;
-    c.payer = options_.ledger ? x.budget : 0;
+    c.payer = std::move(x.payer);
     c.viewer = std::move(x.viewer);
     c.promise = promise;
     c.asked = clock_.now();
@@ -154,7 +154,7 @@ private:
       wake(std::min(to.when, c.request.deadline));
       return false;
     }
-    if (c.payer != 0 && !may_spend(queue, id, c, to.lane, size))
+    if (c.payer && !may_spend(queue, id, c, to.lane, size))
       return true;
     queue.pop(static_cast<double>(size.bytes) + 1);
     start(id, c, to.lane, size, now);
@@ -168,7 +168,7 @@ private:
   bool may_spend(fair_queue& queue, std::uint64_t id, call& c, std::size_t lane,
                  const call_size& size) {
     c.reserved = lanes_.most(lane, size);
-    auto answer = options_.ledger->reserve(c.payer, c.reserved);
+    auto answer = c.payer->reserve(c.reserved);
     if (answer == budget_answer::granted)
       return true;
     queue.pop(0);
@@ -178,17 +178,17 @@ private:
         wake(clock_.now() + budget_poll);
       return false;
     }
-    settle(id, tl::unexpected(model_failure{
-                 failure_class::budget, options_.ledger->exhausted(c.payer), {}, c.attempts}));
+    settle(id, tl::unexpected(
+                 model_failure{failure_class::budget, c.payer->exhausted(), {}, c.attempts}));
     if (!short_of_budget_.empty())  // those will hear the same, one after the other
       wake(clock_.now() + millis{1});
     return false;
   }
 
   void pay(call& c, const token_usage& used) {
-    if (c.payer == 0)
+    if (!c.payer)
       return;
-    options_.ledger->settle(c.payer, c.reserved, lanes_.used(c.lane, used));
+    c.payer->settle(c.reserved, lanes_.used(c.lane, used));
     ask_budget_again(few_at_once);
   }
 

@@ -2,7 +2,6 @@
 // The actor in front of one model: rate limits, concurrency, fairness, retry by class, failover and
 // fallback, cancellation.
 
-#include "actors/budget_ledger.hpp"
 #include "actors/endpoint.hpp"
 #include "actors/messages.hpp"
 #include "runtime/policy/admission.hpp"
@@ -26,7 +25,6 @@ struct model_client_options {
   retry_limits retry{};               ///< for each model that is tried
   rate_settings rates{};  ///< of each endpoint of the model asked for, as the user knows
   breaker_settings breaker{};
-  std::shared_ptr<budget_ledger> ledger{};  ///< of the calls that name who pays; may be empty
   std::uint64_t seed = 1;
 };
 

@@ -2,6 +2,7 @@
 // The endpoints that one model client may send to, each behind its door, and the choice among them.
 
 #include "actors/model_client.hpp"
+#include "runtime/policy/budget.hpp"
 
 #include <optional>
 #include <vector>

@@ -40,6 +40,8 @@ struct model_options {
   std::uint32_t max_connections = 0;      ///< requests in flight; 0: as many as max_concurrency
   std::uint64_t requests_per_minute = 0;  ///< that each endpoint allows; 0: not known
   std::uint64_t tokens_per_minute = 0;    ///< likewise, input and output
+  std::string limits_file;                ///< of these three, while a batch runs; empty: none
+  bool prompt_cache = true;               ///< marks for the provider's cache, where it wants any
   std::string cache = "off";              ///< of replies: off, on, read, refresh
   std::string cache_file;                 ///< empty: in the user's cache folder
   millis cache_max_age{0};                ///< older replies are not used; 0: any age is
@@ -63,6 +65,8 @@ struct agent_settings {
   millis step_time{30'000};        ///< one snippet, soft
   millis step_grace{5'000};        ///< from soft to hard
   std::uint64_t token_budget = 0;  ///< whole run; 0: none
+  std::uint64_t call_budget = 0;   ///< requests of the whole run; 0: no limit
+  double cost_budget = 0;          ///< of it, in the price list's currency; 0: no limit
 };
 
 struct sandbox_options {

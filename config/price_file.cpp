@@ -152,8 +152,8 @@ result<price> price_of(const price_list& list, const std::string& model, const s
   for (const auto& [name, one] : list.models)
     names.push_back(name);
   return fail(errc::invalid_argument,
-              fmt::format("max_cost: {} has no price for '{}'{}; add it to a copy of the file and "
-                          "give that as --prices, or limit tokens with --max-tokens-total",
+              fmt::format("{} has no price for '{}'{}; add it to a copy of the file and "
+                          "give that as --prices, or limit tokens instead of money",
                           path.empty() ? std::string{shipped_name} : path, model,
                           did_you_mean(model, names)));
 }

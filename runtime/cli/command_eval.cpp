@@ -1,3 +1,4 @@
+#include "config/limits_file.hpp"
 #include "runtime/cli/arguments.hpp"
 #include "runtime/cli/commands.hpp"
 #include "runtime/cli/progress.hpp"
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -17,6 +19,8 @@ namespace troupe::cli {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr millis limits_interval = 1s;
 
 /// Draws the progress line: over itself on a terminal, every ten seconds in a pipe, never if quiet.
 class progress_display {
@@ -55,17 +59,38 @@ private:
   bool drawn_ = false;
 };
 
+/// Says what holds now, or what is wrong with the file: then what held before goes on.
+void follow_limits(evaluation& work, limits_watch& limits, progress_display& display) {
+  auto now = limits.changed();
+  if (!now)
+    return;
+  if (!*now) {
+    display.say("the limits stay as they are: " + now->error().detail);
+    return;
+  }
+  work.tune(**now);
+  const auto& m = (*now)->model;
+  display.say(fmt::format("limits from now on: rpm {}, tpm {}, max_connections {}",
+                          m.requests_per_minute, m.tokens_per_minute, m.max_connections));
+}
+
 /// Ctrl-C once: no new samples; twice: cancel.
-void wait_for_end(evaluation& work, signals& events, progress_display& display) {
+void wait_for_end(evaluation& work, signals& events, limits_watch& limits,
+                  progress_display& display) {
   int interrupts = 0;
+  auto drawn = steady_clock::now();
   while (true) {
-    switch (events.wait(display.interval())) {
+    switch (events.wait(std::min(display.interval(), limits_interval))) {
     case signals::event::woken:
       return;
     case signals::event::none:
     case signals::event::nudged:
     case signals::event::writable:
-      display.draw();
+      follow_limits(work, limits, display);
+      if (auto now = steady_clock::now(); now - drawn >= display.interval()) {
+        display.draw();
+        drawn = now;
+      }
       break;
     case signals::event::interrupted:
       if (++interrupts == 1) {
@@ -152,6 +177,12 @@ int eval_command(const words& arguments) {
   }
   if (given.rest.size() != 1)
     return complain(usage, "eval takes one dataset; see troupe eval --help");
+  limits_watch limits{given.options.model.limits_file, given.options};
+  if (auto begin = limits.changed()) {
+    if (!*begin)
+      return complain(usage, "limits_file: " + begin->error().detail);
+    given.options = **begin;
+  }
   auto data = load(given.options, given.rest[0]);
   if (!data)
     return complain(usage, data.error().detail);
@@ -175,7 +206,7 @@ int eval_command(const words& arguments) {
     return complain(code_of_start(work.error()), work.error().detail);
 
   progress_display display{state, given.options.output};
-  wait_for_end(**work, events, display);
+  wait_for_end(**work, events, limits, display);
   auto end = (*work)->wait();
   state.set(end.progress);
   display.finish();

@@ -134,6 +134,7 @@ json totals_json(const work_totals& t) {
            {{"input", t.tokens.input},
             {"output", t.tokens.output},
             {"cached", t.tokens.cached},
+            {"cache_written", t.tokens.cache_written},
             {"reasoning", t.tokens.reasoning}}},
           {"turns", t.turns},
           {"model_attempts", t.model_attempts},

@@ -199,10 +199,12 @@ void add_ends(table& t, const report& r) {
 
 void add_model(table& t, const report& r) {
   const auto& w = r.totals;
-  t.line("tokens",
-         fmt::format("input {} (cached {}), output {} (reasoning {}); {:.0f} per run",
-                     grouped(w.tokens.input), grouped(w.tokens.cached), grouped(w.tokens.output),
-                     grouped(w.tokens.reasoning), per(w.tokens.total(), r.runs)));
+  auto written = w.tokens.cache_written;
+  t.line("tokens", fmt::format("input {} (cached {}{}), output {} (reasoning {}); {:.0f} per run",
+                               grouped(w.tokens.input), grouped(w.tokens.cached),
+                               written > 0 ? ", put into the cache " + grouped(written) : "",
+                               grouped(w.tokens.output), grouped(w.tokens.reasoning),
+                               per(w.tokens.total(), r.runs)));
   t.line("turns", fmt::format("{} ({:.1f} per run), {}", grouped(w.turns), per(w.turns, r.runs),
                               count_of(w.model_attempts, "model request")));
   auto line = [&](std::string_view label, std::string_view what, const spread& s) {

@@ -22,6 +22,8 @@
 namespace troupe {
 namespace {
 
+constexpr std::uint32_t most_connections = 10'000;  // that the options allow
+
 result<std::string> read_text(const std::string& path, const std::string& what) {
   std::ifstream in{path, std::ios::binary};
   if (!in)
@@ -43,8 +45,15 @@ result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::
   };
 }
 
-codec_options codec_from(const model_target& target) {
+/// The history of a run is kept with the marks in it: a fallback gets them where the model asked
+/// for does.
+bool marks_prompts(const model_options& m, const model_target& first) {
+  return m.prompt_cache && first.provider == "anthropic" && first.api == "messages";
+}
+
+codec_options codec_from(const model_target& target, bool prompt_cache) {
   codec_options o;
+  o.prompt_cache = prompt_cache;
   o.azure = target.provider == "azure";
   o.version = target.api_version;
   if (target.api == "responses")
@@ -147,7 +156,7 @@ result<void> check_way_to(const url& base, const settings& s, const env_lookup& 
 }
 
 result<runtime::make_endpoint> endpoint_of(const settings& s, const model_options& m,
-                                           const env_lookup& env) {
+                                           const model_target& first, const env_lookup& env) {
   auto target = target_of(m, env);
   if (!target)
     return fail(target.error());
@@ -162,8 +171,8 @@ result<runtime::make_endpoint> endpoint_of(const settings& s, const model_option
     .base = std::move(*base), .headers = target->headers, .silence = m.stall_timeout};
   if (!target->key_variable.empty())
     where.key = env(target->key_variable).value_or("");
-  return [where = std::move(where), format = make_codec(codec_from(*target))](http_client& client,
-                                                                              timers&) {
+  auto format = make_codec(codec_from(*target, marks_prompts(m, first)));
+  return [where = std::move(where), format = std::move(format)](http_client& client, timers&) {
     return result<std::shared_ptr<endpoint>>{make_http_endpoint(client, format, where)};
   };
 }
@@ -189,7 +198,7 @@ result<other_endpoint> fallback_endpoint(const settings& s, const std::string& n
                 fmt::format("'{}' speaks {}, and '{}' {}: a run's history is kept in one of them; "
                             "choose a model that speaks {}",
                             name, target->api, s.model.model, first.api, first.api));
-  auto made = endpoint_of(s, m, env);
+  auto made = endpoint_of(s, m, first, env);
   if (!made)
     return fail(made.error());
   return other_endpoint{std::move(*made), name, target->model, 1};
@@ -197,6 +206,11 @@ result<other_endpoint> fallback_endpoint(const settings& s, const std::string& n
 
 std::uint32_t in_flight_of(const settings& s) {
   return s.model.max_connections != 0 ? s.model.max_connections : s.batch.max_concurrency;
+}
+
+/// Connections that may be wanted at some time.
+std::uint32_t connections_of(const settings& s) {
+  return s.model.limits_file.empty() ? in_flight_of(s) : most_connections;
 }
 
 /// Descriptors are counted: half of what the process may open is for sockets, the rest for
@@ -233,10 +247,9 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
   o.model.retry.max_attempts = s.model.attempts;
-  o.model.rates = {static_cast<double>(s.model.requests_per_minute),
-                   static_cast<double>(s.model.tokens_per_minute)};
+  o.model.rates = *limits_from(s).rates;
   o.model.seed = static_cast<std::uint64_t>(s.model.seed.value_or(1));
-  o.http.max_connections = socket_limit(in_flight_of(s));
+  o.http.max_connections = socket_limit(connections_of(s));
   o.http.max_idle_per_peer = o.http.max_connections;
   o.http.proxies = proxies_from(env, s.model.proxy);
   o.http.ca_file = ca_file_from(s, env).path;
@@ -255,13 +268,16 @@ result<void> add_shelf(runtime_options& options, const settings& s, const env_lo
   if (!shelf)
     return fail(shelf.error());
   options.shelf = *std::move(shelf);
-  options.keeper.format = make_codec(codec_from(*target));
+  options.keeper.format = make_codec(codec_from(*target, marks_prompts(s.model, *target)));
   options.keeper.base = target->base_url.empty() ? s.model.model : target->base_url;
   return {};
 }
 
 result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
-  return endpoint_of(s, s.model, env);
+  auto target = target_of(s.model, env);
+  if (!target)
+    return fail(target.error());
+  return endpoint_of(s, s.model, *target, env);
 }
 
 result<std::vector<other_endpoint>> other_endpoints_from(const settings& s, const env_lookup& env) {
@@ -272,7 +288,7 @@ result<std::vector<other_endpoint>> other_endpoints_from(const settings& s, cons
   for (auto& base : s.model.more_base_urls) {
     auto there = s.model;
     there.base_url = base;
-    auto made = endpoint_of(s, there, env);
+    auto made = endpoint_of(s, there, *first, env);
     if (!made)
       return fail(made.error());
     out.push_back({std::move(*made), base, {}, 0});
@@ -295,12 +311,15 @@ result<void> add_budget(const settings& s, runtime_options& into) {
   if (!list)
     return fail(list.error());
   into.currency = list->currency;
+  const auto* limit = s.batch.max_cost > 0      ? "max_cost"
+                      : s.agent.cost_budget > 0 ? "cost_budget"
+                                                : nullptr;
   auto look_up = [&](const std::string& model, std::optional<price>& cost) -> result<void> {
     auto found = price_of(*list, model, s.batch.prices);
     if (found)
       cost = *std::move(found);
-    else if (s.batch.max_cost > 0)
-      return fail(found.error());
+    else if (limit != nullptr)
+      return fail(found.error().code, limit + (": " + found.error().detail));
     return {};
   };
   auto found = look_up(s.model.model, into.cost);
@@ -308,6 +327,20 @@ result<void> add_budget(const settings& s, runtime_options& into) {
     if (found)
       found = look_up(o.choice == 0 ? s.model.model : o.name, o.cost);
   return found;
+}
+
+model_tune limits_from(const settings& s) {
+  return {rate_settings{static_cast<double>(s.model.requests_per_minute),
+                        static_cast<double>(s.model.tokens_per_minute)},
+          in_flight_of(s)};
+}
+
+budget_limits run_budget_from(const settings& s) {
+  budget_limits out;
+  out.tokens = s.agent.token_budget;
+  out.calls = s.agent.call_budget;
+  out.money = s.agent.cost_budget;
+  return out;
 }
 
 result<profile_settings> profile_from(const settings& s) {

@@ -38,6 +38,12 @@ namespace troupe {
 /// Errors  read_prices'; invalid_argument: a limit on money, and a model that has no price.
 [[nodiscard]] result<void> add_budget(const settings& s, runtime_options& into);
 
+/// The limits on the model that may change while it is in use.
+[[nodiscard]] model_tune limits_from(const settings& s);
+
+/// What one run may spend.
+[[nodiscard]] budget_limits run_budget_from(const settings& s);
+
 /// The profile that the settings name, with what they say otherwise.
 /// Errors  find_profile's; invalid_argument: the executor cannot give what the profile demands.
 [[nodiscard]] result<profile_settings> profile_from(const settings& s);

@@ -2,6 +2,7 @@
 
 #include "runtime/host/assemble.hpp"
 #include "runtime/host/bench_jail.hpp"
+#include "runtime/host/bench_models.hpp"
 #include "runtime/host/bench_parts.hpp"
 
 #include <fmt/format.h>
@@ -191,6 +192,7 @@ result<std::string> bench_wide() {
 
 const std::vector<bench>& benches() {
   static const std::vector<bench> all = {
+    {"models", "model calls: CPU, memory, the way out", bench_models},
     {"loop", "the agent loop with a model in process", bench_loop},
     {"http", "the same over loopback HTTP, client side", bench_http},
     {"wide", "10 000 runs at once", bench_wide},

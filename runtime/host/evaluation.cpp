@@ -28,10 +28,10 @@ struct earlier_work {
 
 /// What must stay the same for results to be put together.
 constexpr std::array measured{
-  "model",      "temperature", "max_tokens", "seed",        "reasoning_effort",
-  "extra_body", "agent",       "tool_calls", "tool_choice", "instructions",
-  "tools",      "max_steps",   "profile",    "imports",     "token_budget",
-  "scorer",     "tolerance",   "ignore_case"};
+  "model",       "temperature", "max_tokens", "seed",        "reasoning_effort",
+  "extra_body",  "agent",       "tool_calls", "tool_choice", "instructions",
+  "tools",       "max_steps",   "profile",    "imports",     "token_budget",
+  "call_budget", "cost_budget", "scorer",     "tolerance",   "ignore_case"};
 
 result<void> check_same_options(const json& before, const json& now, const std::string& path) {
   for (const auto* name : measured) {
@@ -61,6 +61,8 @@ spending spent_before(const std::string& stats) {
   out.money = number("money");
   out.tokens.input = static_cast<std::uint64_t>(number("input_tokens"));
   out.tokens.output = static_cast<std::uint64_t>(number("output_tokens"));
+  out.tokens.cached = static_cast<std::uint64_t>(number("cached_tokens"));
+  out.tokens.cache_written = static_cast<std::uint64_t>(number("cache_written_tokens"));
   return out;
 }
 
@@ -205,7 +207,7 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
   };
   // One task's result says by itself that its budget was spent.
   if (!keeps_results())
-    p.exhausted = [this] { return host->ledger().exhausted(host->budget()); };
+    p.exhausted = [this] { return host->budget().exhausted(); };
   p.done = [this](const batch_outcome& end) {
     tell(std::string{to_string(end.end)}, end.detail, end.progress);
   };
@@ -308,9 +310,11 @@ result<void> evaluation::impl::begin() {
 
   if (price_now)
     before.spent.money = std::max(before.spent.money, price_now->of(before.progress.tokens));
-  host->ledger().carry(host->budget(), before.spent);
+  host->budget().carry(before.spent);
   auto p = plan(before);
-  p.agent = host->make_context(std::move(*agent), *tools, std::move(box));
+  job_options job;
+  job.run_budget = run_budget_from(o);
+  p.agent = host->make_context(std::move(*agent), *tools, std::move(box), job);
 
   if (request.unwanted && request.unwanted())
     return fail(errc::cancelled, "interrupted before anything was run");
@@ -365,11 +369,13 @@ json evaluation::impl::stats() const {
              {"closed_clean", b.closed_clean.load()},
              {"closed_unclean", b.closed_unclean.load()},
              {"peak", b.peak.load()}}}};
-  auto spent = host->ledger().spent(host->budget());
+  auto spent = host->budget().spent();
   out["spent"] = {{"calls", spent.calls},
                   {"input_tokens", spent.tokens.input},
                   {"output_tokens", spent.tokens.output},
-                  {"currency", host->ledger().currency()}};
+                  {"cached_tokens", spent.tokens.cached},
+                  {"cache_written_tokens", spent.tokens.cache_written},
+                  {"currency", host->budget().currency()}};
   if (priced)
     out["spent"]["money"] = spent.money;
   else
@@ -409,6 +415,10 @@ evaluation::~evaluation() {
     impl_->batch = nullptr;
     impl_->host.reset();
   }
+}
+
+void evaluation::tune(const settings& limits) {
+  impl_->host->tune(limits_from(limits));
 }
 
 void evaluation::stop() {

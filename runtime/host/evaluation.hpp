@@ -43,6 +43,9 @@ public:
   static result<std::unique_ptr<evaluation>> start(evaluation_request request);
   ~evaluation();
 
+  /// Other limits on the model from now on: rpm, tpm and max_connections of `limits`. Any thread.
+  void tune(const settings& limits);
+
   /// Takes no new samples; the running ones finish. Idempotent, any thread.
   void stop();
 

@@ -63,14 +63,13 @@ child_spec permanent(std::string name, std::shared_ptr<address> where,
 // Members are in the order of their making; the destructor of runtime ends them in reverse.
 struct runtime::impl {
   explicit impl(runtime_options o)
-    : options{std::move(o)}, ledger{std::make_shared<budget_ledger>(options.currency)},
-      budget{ledger->add(0, options.budget, "the batch")} {
-    options.model.ledger = ledger;
-  }
+    : options{std::move(o)},
+      budget{std::make_shared<budget_account>(std::make_shared<budget_ledger>(options.currency),
+                                              options.budget, "the batch")} {}
 
   runtime_options options;
-  std::shared_ptr<budget_ledger> ledger;
-  budget_id budget;
+  std::shared_ptr<budget_account> budget;
+  std::mutex tuning;  // guards options.model, once the tree has started
   reactor io;
   std::unique_ptr<http_client> http;
   std::vector<model_route> models;  ///< the first is of the model asked for
@@ -152,6 +151,7 @@ std::vector<child_spec> runtime::impl::tree() {
   }));
   std::vector<child_spec> clients{
     permanent("model_client", model_at, [this](caf::actor_system& sys) {
+      std::lock_guard lock{tuning};
       return spawn_model_client(sys, models, options.model, model_stats, io);
     })};
   if (options.shelf)
@@ -271,7 +271,8 @@ runtime::~runtime() {
 
 std::shared_ptr<const agent_context>
 runtime::make_context(std::shared_ptr<const agent_definition> agent,
-                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox) const {
+                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
+                      const job_options& job) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->models.front().where->encoder();
   c->start = react_loop::start_of(*agent, c->encode);
@@ -288,7 +289,10 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
   c->sandbox = std::move(sandbox);
   c->clock = &impl_->io;
   c->budget = impl_->budget;
-  c->job = {++impl_->jobs, 1};
+  if (job.budget.any())
+    c->budget = std::make_shared<budget_account>(c->budget, job.budget, "the job");
+  c->run_budget = job.run_budget;
+  c->job = {++impl_->jobs, job.weight};
   return c;
 }
 
@@ -306,12 +310,18 @@ journal_thread* runtime::store() const noexcept {
   return impl_->store.get();
 }
 
-budget_ledger& runtime::ledger() const noexcept {
-  return *impl_->ledger;
+void runtime::tune(const model_tune& limits) {
+  {
+    std::lock_guard lock{impl_->tuning};
+    auto& o = impl_->options.model;
+    o.rates = limits.rates.value_or(o.rates);
+    o.max_in_flight = limits.max_in_flight.value_or(o.max_in_flight);
+  }
+  glue::post(impl_->model_at->get(), limits);
 }
 
-budget_id runtime::budget() const noexcept {
-  return impl_->budget;
+budget_account& runtime::budget() const noexcept {
+  return *impl_->budget;
 }
 
 const model_client_stats& runtime::model_stats() const noexcept {

@@ -42,10 +42,17 @@ struct runtime_options {
   reply_keeper_options keeper;           ///< of the shelf
   std::vector<other_endpoint> others{};  ///< beside the one that the runtime is started with
   std::optional<price> cost{};           ///< of the model that it is started with
-  budget_limits budget{};                ///< of everything that this runtime does
+  budget_limits budget{};                ///< of everything that this runtime does, all jobs
   std::string currency = "USD";
   executor_pool_options pool;
   millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
+};
+
+/// One evaluation or session of several within a runtime.
+struct job_options {
+  double weight = 1;           ///< its turns at a model against the other jobs' that wait; above 0
+  budget_limits budget{};      ///< of all its runs together, and within the runtime's
+  budget_limits run_budget{};  ///< of each of its runs, and within the job's
 };
 
 /// Owns threads, sockets, sandboxes and the supervision tree. Resource; one per process is enough,
@@ -72,10 +79,11 @@ public:
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  /// What runs of an agent need. `tools` are called by native hosts of this runtime.
+  /// What the runs of one job need. `tools` are called by native hosts of this runtime. A run whose
+  /// own budget is spent ends as `budget`; the job's other runs go on.
   [[nodiscard]] std::shared_ptr<const agent_context>
   make_context(std::shared_ptr<const agent_definition> agent, std::shared_ptr<const tool_set> tools,
-               sandbox_spec sandbox) const;
+               sandbox_spec sandbox, const job_options& job = {}) const;
 
   /// Starts a batch; `plan.done` hears its end.
   [[nodiscard]] caf::actor start_batch(batch_plan plan);
@@ -86,9 +94,12 @@ public:
   /// The journal's thread, or null.
   [[nodiscard]] journal_thread* store() const noexcept;
 
-  /// What the runtime's calls may spend and have spent; `budget()` is the node that all belong to.
-  [[nodiscard]] budget_ledger& ledger() const noexcept;
-  [[nodiscard]] budget_id budget() const noexcept;
+  /// Other limits for the model's client from now on, and for those that a supervisor may start in
+  /// its place.
+  void tune(const model_tune& limits);
+
+  /// What all the runtime's calls may spend and have spent.
+  [[nodiscard]] budget_account& budget() const noexcept;
 
   [[nodiscard]] const model_client_stats& model_stats() const noexcept;
   [[nodiscard]] const reply_keeper_stats& shelf_stats() const noexcept;

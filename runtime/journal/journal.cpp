@@ -23,8 +23,17 @@ constexpr int busy_millis = 5'000;
 constexpr std::string_view result_columns =
   "sample_id, epoch, run, end, answer, answer_value, error, score, score_note, turns, snippets, "
   "snippet_failures, sandboxes, tool_calls, model_attempts, tokens_input, tokens_output, "
-  "tokens_cached, tokens_reasoning, started_at, wall_us, model_wait_us, sandbox_wall_us, "
-  "sandbox_cpu_us, model";
+  "tokens_cached, tokens_reasoning, tokens_cache_written, started_at, wall_us, model_wait_us, "
+  "sandbox_wall_us, sandbox_cpu_us, model";
+
+/// What a journal of that version has for them.
+std::string columns_of(std::int64_t version) {
+  constexpr std::string_view of_version_2 = "tokens_cache_written";
+  std::string out{result_columns};
+  if (version < 2)
+    out.replace(out.find(of_version_2), of_version_2.size(), "0");
+  return out;
+}
 
 template <class Number>
 std::int64_t signed_of(Number x) {
@@ -57,7 +66,8 @@ run_result result_from(statement& row) {
   for (auto* count :
        {&r.turns, &r.snippets, &r.snippet_failures, &r.sandboxes, &r.tool_calls, &r.model_attempts})
     *count = small(row, ++c);
-  for (auto* tokens : {&r.tokens.input, &r.tokens.output, &r.tokens.cached, &r.tokens.reasoning})
+  for (auto* tokens : {&r.tokens.input, &r.tokens.output, &r.tokens.cached, &r.tokens.reasoning,
+                       &r.tokens.cache_written})
     *tokens = large(row, ++c);
   r.started_at = row.whole(++c);
   for (auto* span : {&r.wall, &r.model_wait, &r.sandbox_wall, &r.sandbox_cpu})
@@ -82,7 +92,8 @@ void bind_result(statement& put, const run_result& r, std::string_view answer_va
   for (auto count :
        {r.turns, r.snippets, r.snippet_failures, r.sandboxes, r.tool_calls, r.model_attempts})
     put.bind(++c, signed_of(count));
-  for (auto tokens : {r.tokens.input, r.tokens.output, r.tokens.cached, r.tokens.reasoning})
+  for (auto tokens : {r.tokens.input, r.tokens.output, r.tokens.cached, r.tokens.reasoning,
+                      r.tokens.cache_written})
     put.bind(++c, signed_of(tokens));
   put.bind(++c, r.started_at);
   for (auto span : {r.wall, r.model_wait, r.sandbox_wall, r.sandbox_cpu})
@@ -142,6 +153,7 @@ struct journal::impl {
   std::string path;
   std::optional<writer_lock> lock;  // before `db`: released after it is closed
   database db;
+  std::int64_t version = schema_version;  // of the file; what is written has today's
   std::optional<statement> begin, commit, put_event, put_result, put_batch;
 
   result<void> keep(std::optional<statement>& slot, std::string_view sql) const {
@@ -266,14 +278,15 @@ result<std::unique_ptr<journal>> journal::open(const std::string& path) {
   made->path = path;
   made->lock.emplace(std::move(*lock));
   made->db = std::move(*db);
-  auto known = is_journal(made->db.get(), path);
-  if (!known)
-    return fail(known.error());
+  auto version = journal_version(made->db.get(), path);
+  if (!version)
+    return fail(version.error());
   if (auto done = execute(made->db.get(), "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
       !done)
     return fail(done.error());
-  if (!*known)
-    if (auto done = create_schema(made->db.get()); !done)
+  if (*version < schema_version)
+    if (auto done = *version == 0 ? create_schema(made->db.get()) : upgrade_schema(made->db.get());
+        !done)
       return fail(done.error());
   if (auto done = made->prepare_writes(); !done)
     return fail(done.error());
@@ -288,22 +301,24 @@ result<std::unique_ptr<journal>> journal::open_readonly(const std::string& path)
     return fail(ok.error());
   auto made = std::make_unique<impl>();
   made->path = path;
-  result<bool> known = false;
+  result<std::int64_t> version = 0;
   for (const auto& name : {path, immutable_uri(path)}) {
     auto db =
       open_database(name, SQLITE_OPEN_READONLY | (name == path ? 0 : SQLITE_OPEN_URI), path);
     if (!db)
       return fail(db.error());
     made->db = std::move(*db);
-    known = is_journal(made->db.get(), path);
+    version = journal_version(made->db.get(), path);
     // Without a log to be read, a folder that cannot take SQLite's index is no obstacle.
-    if (known || known.error().code != errc::denied || ::access((path + "-wal").c_str(), F_OK) == 0)
+    if (version || version.error().code != errc::denied
+        || ::access((path + "-wal").c_str(), F_OK) == 0)
       break;
   }
-  if (!known)
-    return fail(known.error());
-  if (!*known)
+  if (!version)
+    return fail(version.error());
+  if (*version == 0)
     return fail(errc::corrupt, path + ": is empty, not a troupe journal");
+  made->version = *version;
   return std::unique_ptr<journal>{new journal{std::move(made)}};
 }
 
@@ -354,7 +369,7 @@ result<run_id> journal::last_run() const {
 result<std::vector<run_result>> journal::results() const {
   std::vector<run_result> all;
   auto done = impl_->query(
-    fmt::format("SELECT {} FROM results ORDER BY sample_id, epoch", result_columns),
+    fmt::format("SELECT {} FROM results ORDER BY sample_id, epoch", columns_of(impl_->version)),
     [](statement&) {}, [&](statement& row) { all.push_back(result_from(row)); });
   if (!done)
     return fail(done.error());

@@ -27,6 +27,7 @@ CREATE TABLE results(
   sandboxes INTEGER NOT NULL, tool_calls INTEGER NOT NULL, model_attempts INTEGER NOT NULL,
   tokens_input INTEGER NOT NULL, tokens_output INTEGER NOT NULL,
   tokens_cached INTEGER NOT NULL, tokens_reasoning INTEGER NOT NULL,
+  tokens_cache_written INTEGER NOT NULL DEFAULT 0,
   started_at INTEGER NOT NULL, wall_us INTEGER NOT NULL, model_wait_us INTEGER NOT NULL,
   sandbox_wall_us INTEGER NOT NULL, sandbox_cpu_us INTEGER NOT NULL, model TEXT NOT NULL,
   PRIMARY KEY(sample_id, epoch));
@@ -48,7 +49,7 @@ result<std::int64_t> number(sqlite3* db, const char* sql) {
 
 }  // namespace
 
-result<bool> is_journal(sqlite3* db, const std::string& path) {
+result<std::int64_t> journal_version(sqlite3* db, const std::string& path) {
   auto id = number(db, "PRAGMA application_id");
   auto version = number(db, "PRAGMA user_version");
   auto objects = number(db, "SELECT count(*) FROM sqlite_schema");
@@ -60,7 +61,7 @@ result<bool> is_journal(sqlite3* db, const std::string& path) {
                                          "a damaged one)")
                : fail(got->error());
   if (*id == 0 && *version == 0 && *objects == 0)
-    return false;
+    return 0;
   if (*id != application_id)
     return fail(errc::corrupt, path + ": is an SQLite database, but not a troupe journal");
   if (*version > journal::schema_version)
@@ -68,13 +69,20 @@ result<bool> is_journal(sqlite3* db, const std::string& path) {
                 fmt::format("{}: was written by a newer troupe (journal version {}, this one reads "
                             "up to {}): update troupe to read it",
                             path, *version, journal::schema_version));
-  return true;
+  return *version;
 }
 
 result<void> create_schema(sqlite3* db) {
   auto sql = fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; "
                          "COMMIT;",
                          tables, application_id, journal::schema_version);
+  return execute(db, sql.c_str());
+}
+
+result<void> upgrade_schema(sqlite3* db) {
+  auto sql = fmt::format("BEGIN IMMEDIATE; ALTER TABLE results ADD COLUMN tokens_cache_written "
+                         "INTEGER NOT NULL DEFAULT 0; PRAGMA user_version={}; COMMIT;",
+                         journal::schema_version);
   return execute(db, sql.c_str());
 }
 

@@ -18,6 +18,8 @@ namespace {
 constexpr std::string_view first_version = "2023-06-01";
 /// From this version on the request has no temperature.
 constexpr std::string_view without_samplers = "2026-10-21";
+/// Of a prompt that is too short to be kept it is ignored.
+constexpr std::string_view cache_mark = "{\"type\":\"ephemeral\"}";
 
 // -- messages ------------------------------------------------------------------------------------
 
@@ -172,6 +174,23 @@ void append_tool(std::string& out, const tool_spec& tool) {
   out += '}';
 }
 
+/// Of an object that ends `out`.
+void mark_object(std::string& out) {
+  out.pop_back();
+  out += ",\"cache_control\":";
+  out += cache_mark;
+  out += '}';
+}
+
+void append_tools(std::string& out, const std::vector<tool_spec>& tools, bool marked) {
+  append_array(out, tools, append_tool);
+  if (!marked)
+    return;
+  out.pop_back();
+  mark_object(out);
+  out += ']';
+}
+
 void append_choice(std::string& out, const model_settings& settings) {
   constexpr std::array<std::string_view, 4> words = {"auto", "none", "any", "tool"};
   auto how = settings.choice.how;
@@ -188,11 +207,12 @@ void append_choice(std::string& out, const model_settings& settings) {
   out += '}';
 }
 
-void append_tool_members(std::string& out, member_writer& members, const model_settings& settings) {
+void append_tool_members(std::string& out, member_writer& members, const model_settings& settings,
+                         bool marked) {
   if (settings.tools.empty())
     return;
   if (members.begin("tools"))
-    append_array(out, settings.tools, append_tool);
+    append_tools(out, settings.tools, marked);
   if ((settings.choice != tool_choice{} || settings.parallel_tool_calls)
       && members.begin("tool_choice"))
     append_choice(out, settings);
@@ -285,13 +305,22 @@ encoder_state encode_message(std::string& out, const chat_message& message, enco
   return turn;
 }
 
+encoder_state encode_marked_message(std::string& out, const chat_message& message,
+                                    encoder_state before) {
+  auto turn = encode_message(out, message, before);
+  if (before == nothing && turn == in_system)
+    mark_object(out);
+  return turn;
+}
+
 std::string_view closing(encoder_state state) {
   constexpr std::array<std::string_view, 4> ends = {"\"messages\":[]}", "],\"messages\":[]}",
                                                     "]}]}", "]}]}"};
   return ends[state];
 }
 
-std::string encode_head(const model_settings& settings, std::string_view version, delivery how) {
+std::string encode_head(const model_settings& settings, const codec_options& options,
+                        delivery how) {
   constexpr std::uint32_t default_max_tokens = 8192;
   std::string out;
   member_writer members{out, settings.extra_body, {"messages", "system", "stream"}};
@@ -299,12 +328,14 @@ std::string encode_head(const model_settings& settings, std::string_view version
     append_json_string(out, settings.model);
   if (members.begin("max_tokens"))
     out += std::to_string(settings.max_output_tokens.value_or(default_max_tokens));
-  if (settings.temperature && version < without_samplers && members.begin("temperature"))
+  if (settings.temperature && options.version < without_samplers && members.begin("temperature"))
     out += dump_json(*settings.temperature);
   if (auto stops = accepted_stops(settings.stop); !stops.empty() && members.begin("stop_sequences"))
     append_strings(out, stops);
-  append_tool_members(out, members, settings);
+  append_tool_members(out, members, settings, options.prompt_cache);
   append_output(out, members, settings);
+  if (options.prompt_cache && members.begin("cache_control"))
+    out += cache_mark;
   if (how == delivery::streamed) {
     members.name("stream");
     out += "true";
@@ -337,18 +368,22 @@ namespace {
 
 class anthropic_codec final : public codec {
 public:
-  explicit anthropic_codec(std::string version)
-    : version_{version.empty() ? std::string{anthropic::first_version} : std::move(version)} {}
+  explicit anthropic_codec(codec_options options) : options_{std::move(options)} {
+    if (options_.version.empty())
+      options_.version = anthropic::first_version;
+  }
 
-  [[nodiscard]] message_encoder encoder() const override { return anthropic::encode_message; }
+  [[nodiscard]] message_encoder encoder() const override {
+    return options_.prompt_cache ? anthropic::encode_marked_message : anthropic::encode_message;
+  }
 
   [[nodiscard]] encoded_request encode(const model_request& request, delivery how) const override {
-    return {"/messages", anthropic::encode_head(*request.settings, version_, how), request.messages,
+    return {"/messages", anthropic::encode_head(*request.settings, options_, how), request.messages,
             std::string{anthropic::closing(request.messages.state)}};
   }
 
   [[nodiscard]] header_list headers(std::string_view key) const override {
-    header_list out{{"anthropic-version", version_}};
+    header_list out{{"anthropic-version", options_.version}};
     if (auto bare = trim(key); !bare.empty())
       out.emplace_back("x-api-key", bare);
     return out;
@@ -364,13 +399,13 @@ public:
   }
 
 private:
-  std::string version_;
+  codec_options options_;
 };
 
 }  // namespace
 
 std::shared_ptr<const codec> make_anthropic_codec(const codec_options& options) {
-  return std::make_shared<anthropic_codec>(options.version);
+  return std::make_shared<anthropic_codec>(options);
 }
 
 }  // namespace troupe

@@ -88,6 +88,9 @@ struct codec_options {
   /// anthropic: the value of anthropic-version, 2023-06-01 when empty. azure: of api-version, where
   /// the model is a deployment in the path; empty: Azure's v1 API, whose paths are OpenAI's.
   std::string version{};
+  /// anthropic: the server is asked to keep what it has read of the prompt: up to the system prompt
+  /// for all runs, and up to the last message for the run's next turn. Others do so by themselves.
+  bool prompt_cache = false;
 };
 
 [[nodiscard]] std::shared_ptr<const codec> make_codec(const codec_options& options);

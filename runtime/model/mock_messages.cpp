@@ -53,9 +53,9 @@ json stop_sequence(const mock_message& m) {
 
 /// Anthropic's input tokens leave out what the cache had.
 json usage_of(const token_usage& u, std::uint64_t output) {
-  return {{"input_tokens", u.input - std::min(u.input, u.cached)},
+  return {{"input_tokens", u.input - std::min(u.input, u.cached + u.cache_written)},
           {"cache_read_input_tokens", u.cached},
-          {"cache_creation_input_tokens", 0},
+          {"cache_creation_input_tokens", u.cache_written},
           {"output_tokens", output},
           {"service_tier", "standard"}};
 }

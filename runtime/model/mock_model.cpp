@@ -128,6 +128,7 @@ model_reply filled(const mock_reply& said, const mock_question& q, rng& random) 
   out.usage.output = usage.output.value_or(bytes_of(out) / 4);
   out.usage.cached = usage.cached.value_or(0);
   out.usage.reasoning = usage.reasoning.value_or(said.reasoning.size() / 4);
+  out.usage.cache_written = usage.cache_written.value_or(0);
   return out;
 }
 

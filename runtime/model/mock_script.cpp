@@ -67,8 +67,9 @@ std::optional<error> read_call(const json& from, const std::string& place,
 }
 
 std::optional<error> read_usage(const json& from, const std::string& place, mock_usage& out) {
-  script_reader r{from, place, {"input", "output", "cached", "reasoning"}};
-  out = {r.count("input"), r.count("output"), r.count("cached"), r.count("reasoning")};
+  script_reader r{from, place, {"input", "output", "cached", "reasoning", "cache_written"}};
+  out = {r.count("input"), r.count("output"), r.count("cached"), r.count("reasoning"),
+         r.count("cache_written")};
   return r.failed();
 }
 

@@ -24,6 +24,7 @@ struct mock_usage {
   std::optional<std::uint64_t> output{};
   std::optional<std::uint64_t> cached{};
   std::optional<std::uint64_t> reasoning{};
+  std::optional<std::uint64_t> cache_written{};
 };
 
 struct mock_reply {

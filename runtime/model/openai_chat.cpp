@@ -179,12 +179,15 @@ std::string read_tool_calls(const json& calls, std::vector<tool_call_message>& o
   return {};
 }
 
+/// The prompt's tokens include those of the cache. OpenRouter says how many were put into it.
 token_usage usage_of(const json& usage) {
+  auto& prompt = member(usage, "prompt_tokens_details");
   return {.input = count_of(member(usage, "prompt_tokens")),
           .output = count_of(member(usage, "completion_tokens")),
-          .cached = count_of(member(member(usage, "prompt_tokens_details"), "cached_tokens")),
+          .cached = count_of(member(prompt, "cached_tokens")),
           .reasoning =
-            count_of(member(member(usage, "completion_tokens_details"), "reasoning_tokens"))};
+            count_of(member(member(usage, "completion_tokens_details"), "reasoning_tokens")),
+          .cache_written = count_of(member(prompt, "cache_write_tokens"))};
 }
 
 model_outcome read_choice(const json& choice, const json& body) {

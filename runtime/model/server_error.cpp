@@ -62,7 +62,11 @@ bool is_out_of_money(unsigned status, const server_error& e) {
   return status == 402 || std::find(codes.begin(), codes.end(), e.code) != codes.end();
 }
 
-std::string_view mend_for(unsigned status, failure_class kind) {
+constexpr std::string_view web_page = "a web page instead of an error: ";
+
+std::string_view mend_for(unsigned status, failure_class kind, const server_error& e) {
+  if (e.message.starts_with(web_page))
+    return "not the model but something before it answers: check the base URL and the proxy";
   if (kind == failure_class::quota)
     return "the account has no credit left: check its plan and billing";
   if (status == 401)
@@ -75,6 +79,8 @@ std::string_view mend_for(unsigned status, failure_class kind) {
     return "check the base URL: redirects are not followed";
   if (status == 413)
     return "the request is too large: shorten the context";
+  if (status == 400 && e.message.find("schema") != std::string::npos)
+    return "change the schema: each provider takes a part of JSON Schema only";
   return {};
 }
 
@@ -108,7 +114,7 @@ server_error error_of(std::string_view body) {
   if (text.empty())
     return {"no explanation was sent", {}, 0};
   if (text.front() == '<')
-    return {"a web page instead of an error: " + one_line(text, 120), {}, 0};
+    return {std::string{web_page} + one_line(text, 120), {}, 0};
   auto parsed = parse_json(text);
   auto e = parsed ? read_error(*parsed) : server_error{};
   if (e.message.empty())
@@ -182,7 +188,7 @@ model_failure classify_status(unsigned status, const header_list& headers, std::
     failure.detail += " (" + one_line(e.code, 60) + ")";
   if (auto where = header(headers, "location"); status >= 300 && status < 400 && !where.empty())
     failure.detail += " (redirects to " + one_line(where, 120) + ")";
-  if (auto mend = mend_for(status, kind); !mend.empty())
+  if (auto mend = mend_for(status, kind, e); !mend.empty())
     failure.detail += "; " + std::string{mend};
   if (failure.kind == failure_class::unknown && is_transient(kind))
     failure.detail += "; the server asks not to retry";

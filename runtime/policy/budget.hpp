@@ -52,7 +52,8 @@ public:
   /// `name` is for messages, e.g. "the batch". A parent of 0: a root.
   [[nodiscard]] budget_id add(budget_id parent, budget_limits limits, std::string name);
 
-  /// The node's work is over; what it spent stays its parents'. It must have nothing under way.
+  /// The node's work is over; what it spent stays its parents'. It must have nothing under way, and
+  /// no node below it.
   void remove(budget_id id);
 
   /// 0 is granted always.

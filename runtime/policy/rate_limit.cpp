@@ -13,6 +13,9 @@ constexpr double worked_share = 0.97;
 constexpr double burst_seconds = 0.5;   // what a late timer may catch up
 constexpr double enough_to_learn = 20;  // requests
 constexpr double bucket_period = 60;
+constexpr double deepest_guess = 64;           // no part of the proven rate that is smaller
+constexpr double guess_holds = 0.5;            // minutes without a refusal
+constexpr double doublings_a_min = 8.0;        // from then on, up to the proven rate
 constexpr std::size_t learned_quantities = 2;  // requests and tokens; the others are parts of these
 constexpr millis first_cooldown{1'000};
 constexpr millis longest_cooldown{30'000};
@@ -103,7 +106,11 @@ double rate_meter::rate(time_point now) const {
   if (!stated())
     return r;
   auto until = seconds(reset_at_ - now);
-  return until <= 0 ? r : std::min(r, std::max(0.0, remaining_) / until);
+  if (until <= 0)
+    return r;
+  // An empty bucket fills up at half of what comes in too, and nobody waits for a minute.
+  auto least = refills() ? limit_ / bucket_period / 2 : 0.0;
+  return std::min(r, std::max(least, remaining_ / until));
 }
 
 void rate_meter::state(const rate_word& word, double mark, time_point sent_at, time_point now,
@@ -142,6 +149,7 @@ void rate_meter::weigh_kind(double remaining, double until_reset) {
 rate_limit::rate_limit(rate_settings told) {
   tell(told);
   base_.fill(rate_meter::unlimited);
+  proven_.fill(rate_meter::unlimited);
 }
 
 void rate_limit::tell(rate_settings told) {
@@ -245,12 +253,16 @@ void rate_limit::end_episode() {
   for (std::size_t i = 0; i < learned_quantities; ++i) {
     auto before = meters_[i].learned();
     base_[i] = std::max(admitted_[i], 0.0) / std::max(episode_span_, 0.01) * learned_share;
-    if (!known && before != rate_meter::unlimited)
+    if (!known && before != rate_meter::unlimited) {
       base_[i] = std::clamp(base_[i], before / 2, before);
-    else if (worked && before != rate_meter::unlimited)
+      if (proven_[i] != rate_meter::unlimited)
+        base_[i] = std::max(base_[i], proven_[i] / deepest_guess);
+    } else if (worked && before != rate_meter::unlimited)
       base_[i] = std::max(base_[i], before * worked_share);
     if (base_[i] <= 0)  // nothing of it was ever used
       base_[i] = rate_meter::unlimited;
+    if (known || worked)
+      proven_[i] = base_[i];
     meters_[i].learn(base_[i]);
   }
   used_minutes_ = 0;
@@ -263,14 +275,19 @@ void rate_limit::end_episode() {
 /// About 3 % in the first minute, 15 % after two and a half: most of the time goes by just below
 /// what the server allows, and a limit that was raised is found all the same.
 void rate_limit::grow(time_point now) {
-  auto passed = std::min(1.0, seconds(now - std::exchange(grown_at_, now)));
+  auto passed = seconds(now - std::exchange(grown_at_, now));
   if (base_[0] == rate_meter::unlimited)
     return;
+  passed = std::min(passed, std::max(1.0, 1.5 / base_[0]));  // longer: nobody called
   if (meters_[0].binds() || meters_[1].binds())
     used_minutes_ += passed / 60;
   auto factor = 1 + 0.015 * used_minutes_ + 0.04 * used_minutes_ * used_minutes_;
-  for (std::size_t i = 0; i < learned_quantities; ++i)
-    meters_[i].learn(base_[i] * factor);
+  auto back = std::exp2(std::max(0.0, used_minutes_ - guess_holds) * doublings_a_min);
+  for (std::size_t i = 0; i < learned_quantities; ++i) {
+    auto guessed_low = proven_[i] != rate_meter::unlimited && base_[i] < proven_[i];
+    auto recovered = guessed_low ? std::min(base_[i] * back, proven_[i]) : 0.0;
+    meters_[i].learn(std::max(base_[i] * factor, recovered));
+  }
 }
 
 }  // namespace troupe

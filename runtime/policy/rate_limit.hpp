@@ -87,7 +87,9 @@ private:
 /// All quantities of one endpoint. After a refusal everybody waits: as long as the server asks,
 /// else a cooldown that doubles until something is answered again, with one request to try it.
 /// Where the server states no limits, the rate that it admitted from one refusal to the next is
-/// kept to from then on, and grows slowly while it is used. Cost  O(1) per call.
+/// kept to from then on, and grows slowly while it is used. Refusals that come too thick to tell a
+/// rate lower it as well, and when they are over it comes back within a minute or two: a storm that
+/// has other causes is forgotten. Cost  O(1) per call.
 class rate_limit {
 public:
   static constexpr std::size_t quantities = 4;
@@ -146,6 +148,7 @@ private:
   bool began_ = false;
   amounts admitted_{};
   amounts base_{};           ///< rates at the end of the last episode
+  amounts proven_{};         ///< the last of them that was more than a guess
   double used_minutes_ = 0;  ///< since then, while they held callers back
   time_point grown_at_{};
 };

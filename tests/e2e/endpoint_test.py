@@ -4,7 +4,7 @@ import socket
 import time
 import unittest
 
-from support import FakeEndpoint, TroupeTest, chat_reply, results
+from support import PATIENCE, FakeEndpoint, TroupeTest, chat_reply, results
 
 ANSWER = "Thought: easy.\n<code>\nfinal_answer(3)\n</code>"
 
@@ -14,6 +14,12 @@ class Endpoints(TroupeTest):
         return self.troupe("eval", self.dataset(count), "--model", "openai/fake", "--base-url", url,
                            "--scorer", "numeric", "--out", "out.db", "--max-concurrency", 8, *more,
                            **{"OPENAI_API_KEY": "sk-test", **environment})
+
+    def wait_until(self, holds, longest=30):
+        end = time.monotonic() + longest * PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), end, "it did not come to that in time")
+            time.sleep(0.02)
 
     def test_every_sample_is_accounted_for_under_429s(self):
         throttled = []
@@ -126,9 +132,37 @@ class Endpoints(TroupeTest):
                                ANTHROPIC_API_KEY="sk-ant", ANTHROPIC_BASE_URL=server.url[:-len("/v1")])
             self.assertEqual(done.returncode, 0, done.stderr)
             request = server.requests[0]
-        self.assertEqual(set(request), {"model", "max_tokens", "stop_sequences", "system", "messages"})
+        self.assertEqual(set(request), {"model", "max_tokens", "stop_sequences", "cache_control", "system",
+                                        "messages"})
         self.assertEqual([m["role"] for m in request["messages"]], ["user"])
         self.assertEqual([end for _, _, end in results(self.folder / "out.db")], ["success"] * 2)
+
+    def test_claude_s_prompts_are_marked_for_its_cache_and_the_cached_tokens_counted_and_paid(self):
+        usage = {"input_tokens": 100, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 870,
+                 "output_tokens": 10}
+        reply = json.dumps({"type": "message", "role": "assistant", "model": "claude-fake", "usage": usage,
+                            "content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn"})
+        prices = self.write("prices.yaml", "models:\n  anthropic/claude-fake: {input: 10, cached_input: 1, "
+                                           "cache_write: 20, output: 100}\n")
+        mark = {"type": "ephemeral"}
+        for words, marked in (([], True), (["--prompt-cache", "off"], False)):
+            with FakeEndpoint(lambda n, b: (200, {"content-type": "application/json"}, reply)) as server:
+                done = self.troupe("eval", self.dataset(2), "--model", "anthropic/claude-fake", *words,
+                                   "--base-url", server.url, "--out", f"{marked}.db", "--prices", prices,
+                                   ANTHROPIC_API_KEY="sk-ant")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for request in server.requests:
+                    self.assertEqual(request.get("cache_control"), mark if marked else None)
+                    self.assertEqual(request["system"][0].get("cache_control"), mark if marked else None)
+        report = json.loads(self.troupe("report", "True.db", "--json").stdout)
+        tokens = report["totals"]["tokens"]
+        self.assertEqual((tokens["input"], tokens["cached"], tokens["cache_written"], tokens["output"]),
+                         (2000, 1740, 60, 20))
+        # Two replies of 100 plain, 870 read, 30 written and 10 put out, per million.
+        self.assertAlmostEqual(report["stats"]["spent"]["money"],
+                               2 * (100 * 10 + 870 * 1 + 30 * 20 + 10 * 100) / 1e6)
+        self.assertIn("input 2 000 (cached 1 740, put into the cache 60)",
+                      self.troupe("report", "True.db").stdout)
 
     def test_a_fallback_answers_when_the_account_is_empty_and_is_named_in_the_result(self):
         def first(n, body):
@@ -188,10 +222,53 @@ class Endpoints(TroupeTest):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("budget is spent: 2 of 2 calls", done.stderr)
 
+    def test_a_run_whose_own_budget_is_spent_ends_and_its_siblings_go_on(self):
+        def answer(number, body):  # one task never comes to an end
+            endless = "What is 2 + 2?" in json.dumps(body["messages"])
+            return 200, {}, chat_reply(f"<code>\nprint({number})\n</code>" if endless else ANSWER)
+
+        prices = self.write("prices.yaml", "models:\n  openai/fake: {input: 100000, output: 100000}\n")
+        for limit, reason in ((("--call-budget", 3), "3 of 3 calls"),
+                              (("--token-budget", 25), "30 of 25 tokens used"),
+                              (("--cost-budget", 2.5, "--prices", prices), "3.0000 of 2.5000 USD")):
+            with FakeEndpoint(answer) as server:
+                done = self.eval(server.url, 6, *limit)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(len(server.requests), 5 + 3)
+            ends = {sample: end for sample, _, end in results(self.folder / "out.db")}
+            self.assertEqual(ends, {f"q{i}": "budget" if i == 2 else "success" for i in range(6)})
+            self.assertIn(reason, self.troupe("trace", "out.db", "q2").stdout)
+            (self.folder / "out.db").unlink()
+
+    def test_limits_may_be_edited_while_a_batch_runs(self):
+        limits = self.write("limits.yaml", "rpm: 30\n")
+        with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
+            process = self.start("eval", self.dataset(30), "--model", "openai/fake", "--base-url", server.url,
+                                 "--out", "out.db", "--limits-file", limits, OPENAI_API_KEY="k")
+            self.wait_until(lambda: server.requests)
+            limits.write_text("rpmm: 1\n")
+            self.assertIn("line 1: unknown key 'rpmm' (did you mean 'rpm'?)", process.stderr.readline())
+            before = len(server.requests)
+            limits.write_text("rpm: 60000\n")
+            _, err = process.communicate(timeout=40 * PATIENCE)  # at 30 a minute it would take a minute
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("limits from now on: rpm 60000, tpm 0, max_connections 0", err)
+        self.assertLess(before, 10)
+        self.assertEqual(len(results(self.folder / "out.db")), 30)
+
+    def test_a_limits_file_with_a_mistake_is_found_before_the_first_call(self):
+        self.write("limits.yaml", "tpm: lots\n")
+        done = self.eval("http://127.0.0.1:9/v1", 1, "--limits-file", "limits.yaml")
+        self.assert_one_clear_line(done, "limits_file: limits.yaml, line 1: tpm: 'lots'", code=2)
+        done = self.eval("http://127.0.0.1:9/v1", 1, "--limits-file", "none.yaml")
+        self.assert_one_clear_line(done, "limits_file", "none.yaml", code=2)
+
     def test_a_price_that_is_needed_and_not_there_is_found_before_the_first_call(self):
         with FakeEndpoint(lambda n, b: (200, {}, chat_reply(ANSWER))) as server:
             done = self.eval(server.url, 1, "--max-cost", 1)
-            self.assert_one_clear_line(done, "no price for 'openai/fake'", "--prices", code=2)
+            self.assert_one_clear_line(done, "max_cost", "no price for 'openai/fake'", "--prices", code=2)
+            done = self.eval(server.url, 1, "--cost-budget", 1)
+            self.assert_one_clear_line(done, "cost_budget", "no price for 'openai/fake'", code=2)
             typo = self.write("prices.yaml", "models:\n  openai/fake:\n    inptu: 1\n    output: 2\n")
             done = self.eval(server.url, 1, "--prices", typo)
             self.assert_one_clear_line(done, "prices.yaml, line 3", "did you mean 'input'?", code=2)

@@ -210,9 +210,40 @@ TEST_CASE("a journal from a newer version says which", "[journal]") {
     auto j = open(dir / "out.db");
     REQUIRE(!j);
     CHECK(j.error().code == errc::invalid_argument);
-    CHECK(j.error().detail.find("newer troupe (journal version 7, this one reads up to 1)")
+    CHECK(j.error().detail.find("newer troupe (journal version 7, this one reads up to 2)")
           != std::string::npos);
   }
+}
+
+TEST_CASE("a journal of the first version is read as it is, and written in today's form",
+          "[journal]") {
+  temp_folder dir;
+  auto old = result_of(1, "q1");
+  old.tokens = {.input = 10, .output = 2, .cached = 4};
+  {
+    auto j = journal::open(dir / "out.db");
+    REQUIRE(j);
+    REQUIRE((*j)->append({{{}, old}}));
+  }
+  edit(dir / "out.db", "ALTER TABLE results DROP COLUMN tokens_cache_written");
+  edit(dir / "out.db", "PRAGMA user_version = 1");
+  auto read = journal::open_readonly(dir / "out.db");
+  REQUIRE(read);
+  auto found = (*read)->results();
+  REQUIRE(found);
+  REQUIRE(found->size() == 1);
+  CHECK(found->front().tokens == old.tokens);
+
+  auto written = result_of(2, "q2");
+  written.tokens = {.input = 10, .cache_written = 7};
+  auto j = journal::open(dir / "out.db");
+  REQUIRE(j);
+  REQUIRE((*j)->append({{{}, written}}));
+  auto all = (*j)->results();
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK(all->at(0).tokens == old.tokens);
+  CHECK(all->at(1).tokens == written.tokens);
 }
 
 TEST_CASE("a missing folder or file is named", "[journal]") {

@@ -107,6 +107,33 @@ TEST_CASE("the system prompt stands at the top level, and max_tokens is always s
   CHECK(e.target == "/messages");
 }
 
+TEST_CASE("cache marks stand on the last tool, the first system block and the request as a whole",
+          "[anthropic]") {
+  auto marked = make_codec({.wire = wire_format::anthropic, .prompt_cache = true});
+  auto mark = json::parse(R"({"type":"ephemeral"})");
+  model_settings s{.model = "claude"};
+  for (const char* name : {"a", "b"}) {
+    tool_spec tool;
+    tool.name = name;
+    tool.parameters = ordered_json::parse(R"({"type":"object"})");
+    s.tools.push_back(tool);
+  }
+  std::vector<chat_message> messages{{.from = role::system, .content = "Be brief."},
+                                     {.from = role::system, .content = "Be kind."},
+                                     user("hi")};
+  auto body = body_of(*marked, s, messages);
+  CHECK(body["cache_control"] == mark);
+  CHECK_FALSE(body["tools"][0].contains("cache_control"));
+  CHECK(body["tools"][1]["cache_control"] == mark);
+  CHECK(body["system"][0]["cache_control"] == mark);
+  CHECK_FALSE(body["system"][1].contains("cache_control"));
+  CHECK_FALSE(body["messages"][0]["content"][0].contains("cache_control"));
+
+  s.extra_body = {{"cache_control", nullptr}};
+  CHECK_FALSE(body_of(*marked, s, messages).contains("cache_control"));
+  CHECK(body_of(*marked, {.model = "claude"}, {})["messages"] == json::array());
+}
+
 TEST_CASE("a conversation without messages, without a system prompt, or with only that is JSON",
           "[anthropic]") {
   CHECK(messages_of({}) == json::array());

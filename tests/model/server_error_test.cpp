@@ -81,6 +81,21 @@ TEST_CASE("refused keys, models and URLs name what to check", "[openai]") {
   has(classify(308, "", {{"location", "https://b.example/v1"}}), "https://b.example/v1");
 }
 
+TEST_CASE("a refused schema, and a page of something in between, say what to do", "[openai]") {
+  // Source: OpenAI, "Structured model outputs", the error for an object without the member.
+  auto schema =
+    classify(400, R"({"error":{"message":"Invalid schema for response_format 'answer': )"
+                  R"(In context=(), 'additionalProperties' is required to be supplied )"
+                  R"(and to be false.","param":"response_format","code":null}})");
+  CHECK(schema.kind == bad_request);
+  has(schema, "'additionalProperties' is required");
+  has(schema, "; change the schema: ");
+  auto page = classify(502, "<html><h1>Bad Gateway</h1></html>");
+  CHECK(page.kind == server);
+  has(page, "Bad Gateway");
+  has(page, "; not the model but something before it answers: check the base URL and the proxy");
+}
+
 TEST_CASE("error bodies of other shapes are read too", "[openai]") {
   // Gemini: an array
   auto f = classify(400, R"([{"error":{"code":400,"message":"Bad part","status":"INVALID"}}])");

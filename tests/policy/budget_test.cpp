@@ -142,3 +142,70 @@ TEST_CASE("many calls at once exceed a limit by no more than one reply", "[budge
       CHECK(t.spent(run).tokens.total() < 5'000 + 1'000);
   }
 }
+
+TEST_CASE("batch, job, run and child: none is exceeded by more than one reply, and all add up",
+          "[budget]") {
+  struct account {
+    budget_id id = 0;
+    std::uint64_t limit = 0;
+    std::vector<std::size_t> up;  // itself and all above it
+    std::uint64_t used = 0;
+  };
+  struct open {
+    std::size_t payer;
+    spending most;
+  };
+  rng random{11};
+  auto below = [&](std::uint64_t n) { return random.next() % n; };
+  for (int round = 0; round < 100; ++round) {
+    budget_tree t;
+    std::vector<account> all;
+    auto add = [&](std::uint64_t limit, std::vector<std::size_t> up) {
+      auto parent = up.empty() ? 0 : all[up.front()].id;
+      up.insert(up.begin(), all.size());
+      all.push_back({t.add(parent, {.tokens = limit}, "it"), limit, std::move(up)});
+      return all.size() - 1;
+    };
+    auto batch = add(20'000 + below(20'000), {});
+    for (int j = 0; j < 3; ++j) {
+      auto job = add(below(2) * (4'000 + below(10'000)), all[batch].up);
+      for (int r = 0; r < 4; ++r) {
+        auto run = add(below(2) * (2'000 + below(4'000)), all[job].up);
+        for (int c = 0; c < 2; ++c)
+          add(below(2) * (500 + below(2'000)), all[run].up);
+      }
+    }
+    constexpr std::uint64_t longest = 1'000;
+    std::vector<open> under_way;
+    auto settle_one = [&] {
+      auto at = below(under_way.size());
+      std::swap(under_way[at], under_way.back());
+      auto used = under_way.back().most;
+      used.tokens.output = below(used.tokens.output + 1);
+      t.settle(all[under_way.back().payer].id, under_way.back().most, used);
+      for (auto i : all[under_way.back().payer].up)
+        all[i].used += used.tokens.total();
+      under_way.pop_back();
+    };
+    for (int step = 0; step < 3'000; ++step) {
+      auto payer = static_cast<std::size_t>(below(all.size()));
+      auto most = tokens(1 + below(longest / 2), below(longest / 2));
+      auto answer = t.reserve(all[payer].id, most);
+      if (answer == granted)
+        under_way.push_back({payer, most});
+      if (answer == spent)  // only who has used it up, or one above, is told so
+        CHECK(std::any_of(all[payer].up.begin(), all[payer].up.end(),
+                          [&](auto i) { return all[i].limit > 0 && all[i].used >= all[i].limit; }));
+      if (answer == wait)
+        REQUIRE_FALSE(under_way.empty());  // nothing would ever wake it
+      if (!under_way.empty() && (answer == wait || below(3) == 0))
+        settle_one();
+    }
+    while (!under_way.empty())
+      settle_one();
+    for (auto& a : all) {
+      CHECK(t.spent(a.id).tokens.total() == a.used);
+      CHECK((a.limit == 0 || a.used < a.limit + longest));
+    }
+  }
+}
