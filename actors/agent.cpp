@@ -341,7 +341,7 @@ private:
 
   template <class Then>
   void ask_host(const caf::actor& host, call_id id, const std::string& tool, json arguments,
-                Then then) {
+                const Then& then) {
     tool_context how{run_.run, id, machine_.deadline()};
     self_->request(host, caf::infinite, tool_call{context_->tools, tool, std::move(arguments), how})
       .then([then](tool_answer& answer) { then(std::move(answer.value)); },

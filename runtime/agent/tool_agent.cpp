@@ -69,6 +69,17 @@ std::string kept_text(const std::string& text, std::size_t max_bytes) {
   return cut_middle(visible == trim(text) ? text : visible, max_bytes);
 }
 
+/// What the model said itself, up to a line in which it makes up a result.
+std::string spoken(std::string text) {
+  constexpr std::string_view made_up = "Observation:";
+  for (auto at = text.find(made_up); at != std::string::npos; at = text.find(made_up, at + 1))
+    if (at == 0 || text[at - 1] == '\n') {
+      text.resize(at);
+      break;
+    }
+  return text;
+}
+
 std::string action_of(std::string_view tool, std::string_view arguments) {
   return std::string{tool} + "(" + std::string{arguments} + ")\n";
 }
@@ -139,7 +150,7 @@ parsed_calls tool_agent::read_text(std::string_view text) const {
     return {{},
             "it is " + std::to_string(text.size()) + " bytes long, and at most "
               + std::to_string(limit) + " are read"};
-  return calls_in_text(without_thoughts(to_utf8(text)));
+  return calls_in_text(spoken(without_thoughts(to_utf8(text))));
 }
 
 /// Of too many calls, or too much in them, none is carried out; the first goes back, to be answered
@@ -164,6 +175,8 @@ void tool_agent::remember(const model_reply& reply, const std::vector<wanted_cal
   chat_message message;
   message.from = role::assistant;
   message.content = kept_text(to_utf8(reply.text), o.max_reply_bytes);
+  if (by_text_ && !calls.empty())
+    message.content = spoken(std::move(message.content));
   // What is too long to be taken would go back within it.
   if (reply.kept.size() <= o.max_reply_bytes + o.max_code_bytes)
     message.kept = reply.kept;

@@ -41,6 +41,12 @@ inline std::shared_ptr<const agent_definition> definition_of(agent_options o) {
   return *definition;
 }
 
+/// The agent of options_for_tests().
+inline const std::shared_ptr<const agent_definition>& plain_agent() {
+  static const auto made = definition_of(options_for_tests());
+  return made;
+}
+
 inline model_replied reply(std::string text, token_usage usage = {}) {
   model_reply r;
   r.text = std::move(text);
@@ -85,8 +91,11 @@ inline snippet_done raised(std::string type, std::string message, std::uint32_t 
 /// One run and the commands of its last event.
 class scripted_run {
 public:
-  explicit scripted_run(agent_options o = options_for_tests())
-    : agent{definition_of(std::move(o)), openai_codec().encoder(), run_id{7}} {}
+  /// Definitions are dear: runs of an agent that is used again share one.
+  explicit scripted_run(const std::shared_ptr<const agent_definition>& definition = plain_agent())
+    : agent{definition, openai_codec().encoder(), run_id{7}} {}
+
+  explicit scripted_run(agent_options o) : scripted_run{definition_of(std::move(o))} {}
 
   scripted_run& on(const agent_event& e, time_point now = start_time) {
     commands = agent.on(e, now);

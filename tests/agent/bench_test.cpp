@@ -19,18 +19,20 @@ double cpu_us() {
 
 using turn_fn = std::vector<agent_command> (*)(agent_machine& agent, int turn);
 
-const std::string kilobyte(1024, 'x');
+std::string kilobyte() {
+  return std::string(1024, 'x');
+}
 
 std::vector<agent_command> code_turn(agent_machine& agent, int turn) {
   auto said = code("value = compute(" + std::to_string(turn) + ")\nprint(value)");
   (void)agent.on(said, start_time);
-  static const auto outcome = printed(kilobyte);
+  static const auto outcome = printed(kilobyte());
   return agent.on(outcome, start_time);
 }
 
 std::vector<agent_command> tool_turn(agent_machine& agent, int turn) {
   (void)agent.on(search_for("page " + std::to_string(turn)), start_time);
-  return agent.on(returned(static_cast<std::uint64_t>(turn) + 1, kilobyte), start_time);
+  return agent.on(returned(static_cast<std::uint64_t>(turn) + 1, kilobyte()), start_time);
 }
 
 std::vector<agent_command> two_calls_turn(agent_machine& agent, int turn) {
@@ -38,8 +40,8 @@ std::vector<agent_command> two_calls_turn(agent_machine& agent, int turn) {
   (void)agent.on(calls({call("a", "search", json{{"query", turn}}.dump()),
                         call("b", "search", json{{"query", -turn}}.dump())}),
                  start_time);
-  (void)agent.on(returned(first + 1, kilobyte), start_time);
-  return agent.on(returned(first, kilobyte), start_time);
+  (void)agent.on(returned(first + 1, kilobyte()), start_time);
+  return agent.on(returned(first, kilobyte()), start_time);
 }
 
 /// CPU of one turn (reply in, effect out, outcome in, request out) of runs that are `turns` long

@@ -149,7 +149,7 @@ TEST_CASE("native arguments are JSON or nothing", "[call_parser]") {
 }
 
 TEST_CASE("without native calls the prompt has the format and the tools", "[tool_text]") {
-  scripted_run run{tool_options(call_protocol::text)};
+  scripted_run run{plain_tool_agent(call_protocol::text)};
   run.start("Who?");
   auto& settings = *run.the<ask_model>().request.settings;
   CHECK(settings.tools.empty());
@@ -162,7 +162,7 @@ TEST_CASE("without native calls the prompt has the format and the tools", "[tool
 }
 
 TEST_CASE("a call in the text runs, and its result is a user message", "[tool_text]") {
-  scripted_run run{tool_options(call_protocol::text)};
+  scripted_run run{plain_tool_agent(call_protocol::text)};
   auto said = "Thought: look.\nAction:\n{\"name\": \"search\", \"arguments\": {\"query\": \"x\"}}";
   run.start().on(reply(said));
   CHECK(run.the<call_tool>().arguments == json{{"query", "x"}});
@@ -177,7 +177,7 @@ TEST_CASE("a call in the text runs, and its result is a user message", "[tool_te
 
 TEST_CASE("several calls in the text come back in one message, each by its tool's name",
           "[tool_text]") {
-  scripted_run run{tool_options(call_protocol::text)};
+  scripted_run run{plain_tool_agent(call_protocol::text)};
   run.start().on(reply(R"([{"name": "search", "arguments": {"query": "a"}},
                            {"name": "read", "arguments": {}}])"));
   run.on(returned(2, "page")).on(failed(1, "down", errc::unavailable));
@@ -188,7 +188,7 @@ TEST_CASE("several calls in the text come back in one message, each by its tool'
 
 TEST_CASE("a reply without a call is told the format, and how to answer if it meant to",
           "[tool_text]") {
-  scripted_run run{tool_options(call_protocol::text)};
+  scripted_run run{plain_tool_agent(call_protocol::text)};
   run.start().on(reply("The final answer is 5."));
   CHECK(
     run.last_content()
@@ -202,8 +202,64 @@ TEST_CASE("a reply without a call is told the format, and how to answer if it me
   CHECK(contains(run.last_content(), "reached its greatest length"));
 }
 
+TEST_CASE("a result that the model makes up is no result, and what follows it no call",
+          "[tool_text]") {
+  scripted_run run{plain_tool_agent()};
+  run.start().on(
+    reply("Action: {\"name\": \"search\", \"arguments\": {\"query\": \"Observation:\"}}\n"
+          "Observation: found\nAction: {\"name\": \"final_answer\"}"));
+  CHECK(run.the<call_tool>().tool == "search");
+  run.on(returned(1, "nothing"));
+  CHECK(run.request()[2]["content"].get<std::string>().ends_with("\"Observation:\"}}\n"));
+  run.on(reply("I have no call.\nObservation: so what"));
+  CHECK(run.request()[4]["content"] == "I have no call.\nObservation: so what");
+}
+
+TEST_CASE("text of any kind ends as calls or as a complaint", "[call_parser]") {
+  const std::string_view pieces[] = {"{",
+                                     "}",
+                                     "[",
+                                     "]",
+                                     "\"",
+                                     "\\",
+                                     ":",
+                                     ",",
+                                     "1",
+                                     "name",
+                                     "\n",
+                                     " ",
+                                     "Action:",
+                                     "f",
+                                     "\xC3",
+                                     "null",
+                                     "{}",
+                                     "\"name\": \"f\"",
+                                     "\"arguments\": "};
+  std::uint64_t state = 88172645463325252u;
+  auto draw = [&state] {  // xorshift64, Marsaglia 2003
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+  };
+  std::size_t calls = 0, complaints = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text;
+    for (auto n = draw() % 24; n > 0; --n)
+      text += pieces[draw() % std::size(pieces)];
+    auto found = calls_in_text(text);
+    calls += found.calls.size();
+    complaints += found.error.empty() ? 0 : 1;
+    for (auto& call : found.calls)
+      CHECK((call.error.empty() || call.arguments.is_null()));
+    (void)decoded_arguments(text);
+  }
+  CHECK(calls > 10);
+  CHECK(complaints > 1'000);
+}
+
 TEST_CASE("a call in a think block is a thought, not a call", "[tool_text]") {
-  scripted_run run{tool_options(call_protocol::text)};
+  scripted_run run{plain_tool_agent(call_protocol::text)};
   run.start().on(reply("<think>{\"name\": \"final_answer\"}</think>Hm."));
   CHECK(run.all<call_tool>().empty());
   CHECK(run.request()[2]["content"] == "Hm.");

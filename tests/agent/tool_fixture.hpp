@@ -28,6 +28,14 @@ inline agent_options tool_options(call_protocol protocol = call_protocol::native
   return o;
 }
 
+/// The agents of tool_options().
+inline const std::shared_ptr<const agent_definition>&
+plain_tool_agent(call_protocol protocol = call_protocol::native) {
+  static const auto native = definition_of(tool_options());
+  static const auto text = definition_of(tool_options(call_protocol::text));
+  return protocol == call_protocol::native ? native : text;
+}
+
 inline tool_call_message call(std::string id, std::string name, std::string arguments) {
   return {std::move(id), std::move(name), std::move(arguments), {}};
 }

@@ -11,7 +11,7 @@ using namespace troupe::test;
 using namespace std::chrono_literals;
 
 TEST_CASE("a tool-calling run asks with its tools and no stop sequences", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start("Who?");
   auto& settings = *run.the<ask_model>().request.settings;
   CHECK(settings.stop.empty());
@@ -32,7 +32,7 @@ TEST_CASE("a tool-calling run asks with its tools and no stop sequences", "[tool
 
 TEST_CASE("a call's result is its observation, with native roles and ids (case 27)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("c7", "search", R"({"query": "Graz"})")}, "I look it up."));
   auto& wanted = run.the<call_tool>();
   CHECK(wanted.tool == "search");
@@ -59,14 +59,14 @@ TEST_CASE("a call's result is its observation, with native roles and ids (case 2
 TEST_CASE("results that are no text are JSON; an empty one is said to be empty", "[tool_loop]") {
   for (auto& [given, read] : std::vector<std::pair<json, std::string>>{
          {{{"a", {1, nullptr}}}, R"({"a":[1,null]})"}, {true, "true"}, {"", "(an empty text)"}}) {
-    scripted_run run{tool_options()};
+    scripted_run run{plain_tool_agent()};
     run.start().on(search_for("x")).on(returned(1, given));
     CHECK(run.last_content() == read);
   }
 }
 
 TEST_CASE("an empty list of calls is a reply without calls (case 27)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(reply("I am thinking."));
   CHECK(run.all<call_tool>().empty());
   CHECK(run.last_content().starts_with("Error:\nYour reply called no tool."));
@@ -79,7 +79,7 @@ TEST_CASE("an empty list of calls is a reply without calls (case 27)", "[tool_lo
 
 TEST_CASE("parallel calls are out at once and answered in the order they were made (case 28, D)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("call_10", "search", R"({"query":"a"})"),
                         call("call_9", "search", R"({"query":"b"})"),
                         call("call_1", "search", R"({"query":"c"})")}));
@@ -103,7 +103,7 @@ TEST_CASE("parallel calls are out at once and answered in the order they were ma
 }
 
 TEST_CASE("calls with one id are told apart, and both are answered (case 28, D)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("x", "search", R"({"query":"a"})"), call("x_2", "search", "{}"),
                         call("x", "search", R"({"query":"b"})"), call("", "search", "{}")}));
   for (auto id : {1u, 2u, 3u, 4u})
@@ -118,7 +118,7 @@ TEST_CASE("calls with one id are told apart, and both are answered (case 28, D)"
 }
 
 TEST_CASE("one failing call keeps its siblings' results (case 28, D)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(
     calls({call("a", "search", R"({"query":"x"})"), call("b", "search", R"({"query":"y"})")}));
   run.on(failed(1, "search: the index is down")).on(returned(2, "found"));
@@ -130,7 +130,7 @@ TEST_CASE("one failing call keeps its siblings' results (case 28, D)", "[tool_lo
 }
 
 TEST_CASE("a failed call is told with its arguments, kind and message (case 29)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(search_for("Graz"));
   run.on(failed(1, "search: 'query' is too short", errc::invalid_argument));
   CHECK(run.last_content().starts_with(
@@ -140,7 +140,7 @@ TEST_CASE("a failed call is told with its arguments, kind and message (case 29)"
 
 TEST_CASE("an unknown tool is asked of the host, whose answer names those that exist (case 29)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("a", "serch the web!", "{}")}));
   CHECK(run.the<call_tool>().tool == "serch the web!");
   run.on(failed(1, "there is no tool 'serch the web!'; there is: search", errc::not_found));
@@ -151,7 +151,7 @@ TEST_CASE("an unknown tool is asked of the host, whose answer names those that e
 
 TEST_CASE("final_answer beside another call is refused, and the other carried out (case 30)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(
     calls({call("a", "final_answer", R"({"answer":1})"), call("b", "search", R"({"query":"x"})")}));
   CHECK(run.the<call_tool>().tool == "search");
@@ -164,7 +164,7 @@ TEST_CASE("final_answer beside another call is refused, and the other carried ou
 }
 
 TEST_CASE("two final answers at once are none (case 30)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls(
     {call("a", "final_answer", R"({"answer":1})"), call("b", "final_answer", R"({"answer":2})")}));
   CHECK(!run.has<finish>());
@@ -175,7 +175,7 @@ TEST_CASE("two final answers at once are none (case 30)", "[tool_loop]") {
 
 TEST_CASE("arguments that are not JSON are not carried out, and go back as an object (case 10)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("a", "search", R"({"query": "cut sho)")}));
   CHECK(run.all<call_tool>().empty());
   CHECK(contains(run.last_content(), "the arguments are not JSON: line 1, column 19"));
@@ -198,7 +198,7 @@ TEST_CASE("arguments in a text are read, and a lone value is passed on (case 11)
   };
   for (auto& k : known) {
     CAPTURE(k.given);
-    scripted_run run{tool_options()};
+    scripted_run run{plain_tool_agent()};
     run.start().on(calls({call("a", "search", k.given)}));
     if (k.given == R"("[not json")") {
       CHECK(run.all<call_tool>().empty());
@@ -211,14 +211,14 @@ TEST_CASE("arguments in a text are read, and a lone value is passed on (case 11)
 }
 
 TEST_CASE("nothing stands for a text argument but the text itself (case 32, D)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start("the task").on(search_for("task"));
   CHECK(run.the<call_tool>().arguments == json{{"query", "task"}});
 }
 
 TEST_CASE("a failing model ends a tool-calling run with the failure's line (case 14)",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(model_failed{{failure_class::auth, "401: check the key", {}, 2}});
   CHECK(run.the<finish>().end == run_end::error);
   CHECK(run.the<finish>().error == "401: check the key");
@@ -336,7 +336,7 @@ TEST_CASE("a custom final_answer's return value is the answer (case 23)", "[tool
 }
 
 TEST_CASE("a final_answer whose arguments do not fit is no answer", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("e", "final_answer", "{}")}));
   run.on(failed(1, "final_answer: the argument \"answer\" is required", errc::invalid_argument));
   CHECK(!run.has<finish>());
@@ -344,7 +344,7 @@ TEST_CASE("a final_answer whose arguments do not fit is no answer", "[tool_loop]
 }
 
 TEST_CASE("text about final_answer is no answer (case 25)", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(search_for("final_answer(5)")).on(returned(1, "final_answer(5)"));
   CHECK(!run.has<finish>());
   run.on(reply("final_answer(5)"));
@@ -352,7 +352,7 @@ TEST_CASE("text about final_answer is no answer (case 25)", "[tool_loop]") {
 }
 
 TEST_CASE("calls in the text are taken from a model that cannot do it natively", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(reply(R"(I search. {"name": "search", "arguments": {"query": "x"}})"));
   CHECK(run.the<call_tool>().arguments == json{{"query", "x"}});
   CHECK(run.noted("action")["source"] == "text");
@@ -363,7 +363,7 @@ TEST_CASE("calls in the text are taken from a model that cannot do it natively",
 }
 
 TEST_CASE("think blocks do not stay in memory; other text stays as it came", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   auto thoughtful = search_for("x");
   thoughtful.reply.text = "<think>{\"name\": \"search\"}</think>\nI search. ";
   run.start().on(thoughtful).on(returned(1, "r"));
@@ -375,7 +375,7 @@ TEST_CASE("think blocks do not stay in memory; other text stays as it came", "[t
 }
 
 TEST_CASE("the provider's own part of a reply goes back with it", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   auto said = search_for("x");
   said.reply.kept = R"({"reasoning_details":[1]})";
   said.reply.tool_calls[0].kept = R"({"extra_content":{"signature":"s"}})";
@@ -402,7 +402,7 @@ TEST_CASE("a long result is cut in its middle, and many share one bound (57, D)"
 
 TEST_CASE("the same calls with the same results three times give a nudge, once more the end",
           "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start();
   for (std::uint64_t i = 1; i <= 3; ++i)
     run.on(search_for("x")).on(returned(i, "r"));
@@ -413,7 +413,7 @@ TEST_CASE("the same calls with the same results three times give a nudge, once m
 }
 
 TEST_CASE("other arguments or other results are no circle", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start();
   for (std::uint64_t i = 1; i <= 8; ++i) {
     run.on(search_for(i % 2 == 0 ? "a" : "b")).on(returned(i, i % 3));
@@ -422,7 +422,7 @@ TEST_CASE("other arguments or other results are no circle", "[tool_loop]") {
 }
 
 TEST_CASE("an answer of a call that is not out changes nothing", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start();
   CHECK(run.on(returned(1, "early")).commands.empty());
   run.on(calls({call("a", "search", "{}"), call("b", "search", "{}")}));
@@ -440,7 +440,7 @@ TEST_CASE("an answer of a call that is not out changes nothing", "[tool_loop]") 
 TEST_CASE("a reply of ten megabytes is refused and kept short, as text and as a call",
           "[tool_loop]") {
   const std::string much(10u << 20, 'a');
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(search_for(much));
   CHECK(run.all<call_tool>().empty());
   CHECK(contains(run.last_content(), "bytes long, and at most 262144 are taken in a turn"));
@@ -455,7 +455,7 @@ TEST_CASE("a reply of ten megabytes is refused and kept short, as text and as a 
 }
 
 TEST_CASE("a reply's own part that holds too much does not go back", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   auto said = search_for("x");
   said.reply.kept = R"({"blocks":")" + std::string(1u << 20, 'a') + "\"}";
   run.start().on(said).on(returned(1, "r"));
@@ -476,7 +476,7 @@ TEST_CASE("of more calls than a turn may have none is carried out", "[tool_loop]
 }
 
 TEST_CASE("bytes that are not UTF-8 are replaced in calls and results", "[tool_loop]") {
-  scripted_run run{tool_options()};
+  scripted_run run{plain_tool_agent()};
   run.start().on(calls({call("i\xFF", "se\xC3rch", "{\"query\": \"\xED\xA0\"}")}, "t\xFF"));
   CHECK(run.the<call_tool>().tool == "se\uFFFDrch");
   run.on(returned(1, "r\xFF"));
