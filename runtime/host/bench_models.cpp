@@ -255,10 +255,6 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-std::string us(double value) {
-  return fmt::format("{:.1f} us", value);
-}
-
 }  // namespace
 
 result<std::string> bench_models() {
