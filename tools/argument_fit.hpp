@@ -23,8 +23,8 @@ void fill_defaults(const json& schema, json& value);
 /// What a schema's $ref names within `root`; null when it has none, or one that leads nowhere.
 [[nodiscard]] const json* reference_of(const json& root, const json& schema);
 
-/// What a schema stands for: itself, or what its $ref leads to in the end. Null for a reference that
-/// leads nowhere.
+/// What a schema stands for: itself, or what its $ref leads to in the end. Null for a reference
+/// that leads nowhere.
 [[nodiscard]] const json* referred(const json& root, const json& schema);
 
 }  // namespace troupe
