@@ -30,9 +30,10 @@ std::int64_t nanoseconds_now() {
 class holding_server {
 public:
   holding_server(reactor& io, std::atomic<std::uint64_t>& held) : count_{held} {
-    auto made = http_server::listen(io, {}, [this](server_request q, http_server::respond_fn to) {
-      on_request(q, std::move(to));
-    });
+    auto made =
+      http_server::listen(io, {}, [this](const server_request& q, http_server::respond_fn to) {
+        on_request(q, std::move(to));
+      });
     if (made)
       server_ = std::move(*made);
   }
