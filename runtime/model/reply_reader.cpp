@@ -37,8 +37,10 @@ tl::unexpected<model_failure> bad_reply(std::string detail) {
 }
 
 tl::expected<json, model_failure> read_body(std::string_view body) {
-  auto parsed =
-    is_utf8(body) ? parse_json(body, body_limits) : parse_json(to_utf8(body), body_limits);
+  auto parsed = parse_json(body, body_limits);
+  if (!parsed && !is_utf8(body))
+    if (auto mended = parse_json(to_utf8(body), body_limits))
+      parsed = std::move(mended);
   if (!parsed)
     return bad_reply(why_not_json(body, parsed.error()));
   if (is_error(*parsed))
