@@ -12,6 +12,7 @@
 #include <future>
 #include <thread>
 
+#include <malloc.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,6 +174,7 @@ result<std::string> bench_wide() {
     runtime::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
   if (!host)
     return fail(host.error());
+  ::malloc_trim(0);  // what a bench before this one has freed is not this one's
   auto before = resident_bytes();
   auto r = run_load(**host, {runs, runs, loop_turns});
   if (!r)
