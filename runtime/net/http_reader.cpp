@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::uint32_t max_header_bytes = 64u << 10;
-constexpr std::size_t max_unparsed = 2 * max_header_bytes;
+constexpr std::size_t max_unparsed = std::size_t{2} * max_header_bytes;
 
 /// Fills an http_message as Beast's parser finds its parts.
 template <bool IsRequest>
