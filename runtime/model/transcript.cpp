@@ -105,8 +105,9 @@ void transcript::write(std::string_view piece) {
   }
   if (!piece.empty()) {
     // The first message is the system prompt, which copies share: it gets a chunk of its size.
-    auto room = end == 0 ? piece.size()
-                         : std::max(piece.size(), std::clamp<std::size_t>(end / 16, 1024, 1u << 20));
+    auto room = end == 0
+                  ? piece.size()
+                  : std::max(piece.size(), std::clamp<std::size_t>(end / 16, 1024, 1u << 20));
     last_ = std::make_shared<transcript_chunk>(last_, end, room);
     std::memcpy(last_->bytes.get(), piece.data(), piece.size());
     last_->used = static_cast<std::uint32_t>(piece.size());
