@@ -135,6 +135,9 @@ int run_command(const words& arguments) {
   if (!work)
     return complain(code_of_start(work.error()), work.error().detail);
   show_until_end(**work, *events, shown);
+  // Nobody reads: whatever is said from here on, by the log too, would block.
+  if (shown.waiting() && std::freopen("/dev/null", "w", stderr) == nullptr)
+    return failed;
   auto end = (*work)->wait();
   work->reset();
   events.reset();  // who waits for nobody to read our last line can end us

@@ -1,8 +1,11 @@
 """The main job, whole: a real dataset in real jails, resumed after kills and interrupts."""
+import array
+import fcntl
 import json
 import os
 import random
 import signal
+import termios
 import time
 import unittest
 
@@ -59,6 +62,45 @@ class Run(TroupeTest):
         script = self.script(code="import itertools\nprint(id(object()))")
         done = self.troupe("run", "?", "--model", f"mock/{script}", "--max-steps", 2)
         self.assertEqual(done.returncode, 4, done.stderr)
+
+    def test_a_run_that_nobody_reads_ends_when_it_is_told_to(self):
+        script = self.script(latency_ms=50, code="print('x' * 60_000, id(object()))")
+        process = self.start("run", "?", "--model", f"mock/{script}", "--max-steps", 10_000, "--out", "r.db")
+        pipe = process.stderr.fileno()
+        deadline = time.monotonic() + 30 * PATIENCE
+        held = array.array("i", [0])
+        while held[0] < 50_000 and time.monotonic() < deadline:  # of the 64 KiB that a pipe holds
+            fcntl.ioctl(pipe, termios.FIONREAD, held)
+            time.sleep(0.02)
+        self.assertGreaterEqual(held[0], 50_000)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20 * PATIENCE), 3)
+
+    def test_ctrl_c_before_the_work_begins_begins_none(self):
+        process = self.start("eval", self.dataset(60), "--model", f"mock/{self.script(latency_ms=200)}",
+                             "--out", "out.db")
+        while not (self.folder / "out.db.lock").exists() and process.poll() is None:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60 * PATIENCE)
+        self.assertEqual(process.returncode, 3, said)
+        self.assertIn("before anything was run", said)
+        self.assertEqual(results(self.folder / "out.db"), [])
+
+    def test_an_evaluation_s_json_is_its_report_s(self):
+        done = self.troupe("eval", self.dataset(3), "--model", f"mock/{self.script()}", "--out", "out.db", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), json.loads(self.troupe("report", "out.db", "--json").stdout))
+        none = self.troupe("trace", "out.db", "--run", 9999)
+        self.assertEqual((none.returncode, none.stdout), (2, ""))
+        self.assertIn("there is no run 9999", none.stderr)
+
+    def test_each_command_has_help(self):
+        for command in ("run", "eval", "report", "trace", "doctor", "bench", "mock"):
+            for word in ("--help", "-h"):
+                done = self.troupe(command, word)
+                self.assertEqual(done.returncode, 0, (command, word, done.stderr))
+                self.assertIn("usage", done.stdout.lower())
 
 
 class ProcessExecutor(TroupeTest):
