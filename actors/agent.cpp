@@ -1,11 +1,16 @@
 #include "actors/agent.hpp"
 
 #include "actors/caf_glue.hpp"
+#include "actors/child_runs.hpp"
 #include "runtime/agent/agent_machine.hpp"
+#include "runtime/agent/managed_agent.hpp"
 #include "runtime/core/overloaded.hpp"
 
 #include <caf/stateful_actor.hpp>
 
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,7 +28,10 @@ public:
   agent_state(caf::event_based_actor* self, std::shared_ptr<const agent_context> context,
               agent_run run)
     : self_{self}, context_{std::move(context)}, run_{std::move(run)},
-      machine_{context_->agent, context_->encode, context_->start, run_.run} {}
+      machine_{context_->agent, context_->encode, context_->start, run_.run} {
+    if (!context_->team.empty())
+      children_ = std::make_unique<child_runs>(self_, context_);
+  }
 
   ~agent_state() {
     if (deadline_timer_ != 0)
@@ -43,6 +51,14 @@ public:
       },
       [this](const connection_seen& x) { on_connection(x.record); },
       [this](const model_seen& x) { show(x.pieces); },
+      [this](const run_finished& x) {
+        if (children_)
+          children_->on_finished(x);
+      },
+      [this](const child_ended& x) {
+        if (children_)
+          children_->on_ended(x);
+      },
     };
   }
 
@@ -54,7 +70,11 @@ private:
 
   void on_start(run_started input) {
     started_ = context_->clock->now();
-    payer_ = context_->budget;
+    payer_ = run_.manager ? run_.manager->payer : context_->budget;
+    if (run_.manager)
+      glue::watch(self_, run_.owner, [](const caf::error&) {
+        return run_cancel{"the agent that called for it has ended"};
+      });
     if (payer_ && context_->run_budget.any())
       payer_ = std::make_shared<budget_account>(payer_, context_->run_budget, "the run");
     apply(std::move(input));
@@ -63,35 +83,51 @@ private:
         glue::send_after(*context_->clock, self_, until - context_->clock->now(), run_deadline{});
   }
 
+  struct waiting_event {
+    agent_event event;
+    std::function<void()> then;  ///< once it is durable, or was ignored; may be empty
+  };
+
   /// One event at a time: the next waits until what this one says is durable.
-  void apply(agent_event event) {
+  void apply(agent_event event, std::function<void()> then = {}) {
     if (committing_)
-      waiting_.push_back(std::move(event));
+      waiting_.push_back({std::move(event), std::move(then)});
     else
-      fold(event);
+      fold({std::move(event), std::move(then)});
   }
 
-  void fold(const agent_event& event) {
-    auto commands = machine_.on(event, context_->clock->now());
-    if (commands.empty())
+  void fold(waiting_event w) {
+    auto commands = machine_.on(w.event, context_->clock->now());
+    if (commands.empty()) {
+      if (w.then)
+        w.then();
       return;
+    }
     auto keep = keeper();
-    keep.add(std::string{kind_of(event)}, [&] { return payload_of(event); });
+    keep.add(std::string{kind_of(w.event)}, [&] { return payload_of(w.event); });
     for (const auto& c : commands)
       keep_command(keep, c);
     committing_ = true;
-    commit(std::move(keep.entry), [this, commands = std::move(commands)]() mutable {
-      committing_ = false;
-      for (auto& c : commands)
-        execute(std::move(c));
-      fold_waiting();
-    });
+    commit(std::move(keep.entry),
+           [this, commands = std::move(commands), then = std::move(w.then)]() mutable {
+             committing_ = false;
+             for (auto& c : commands)
+               execute(std::move(c));
+             if (then)
+               then();
+             fold_waiting();
+           });
   }
 
-  /// The event itself; its start also says which sample it is of, so that a trace finds it.
+  /// The event itself; its start also says which sample it is of, or which call of a manager's, so
+  /// that a trace finds it.
   [[nodiscard]] json payload_of(const agent_event& event) const {
     auto payload = to_json(event);
-    if (std::holds_alternative<run_started>(event))
+    if (!std::holds_alternative<run_started>(event))
+      return payload;
+    if (run_.manager)
+      payload["manager"] = {{"run", run_.manager->run.value}, {"call", run_.manager->call.value}};
+    else
       payload["sample_id"] = run_.sample;
     return payload;
   }
@@ -100,7 +136,7 @@ private:
     while (!committing_ && !waiting_.empty()) {
       auto next = std::move(waiting_.front());
       waiting_.erase(waiting_.begin());
-      fold(next);
+      fold(std::move(next));
     }
   }
 
@@ -134,7 +170,7 @@ private:
     auto viewer = watched() ? caf::actor{self_} : caf::actor{};
     self_
       ->request(client, caf::infinite,
-                model_ask{std::move(request), std::move(viewer), context_->job, payer_})
+                model_ask{std::move(request), std::move(viewer), job(), payer_})
       .then(
         [this, mine = effect_](model_answer& x) {
           if (mine == effect_)
@@ -201,6 +237,7 @@ private:
 
   void run(snippet code) {
     ++effect_;
+    code_runs_ = true;
     if (box_)
       run_in_box(std::move(code));
     else
@@ -220,7 +257,10 @@ private:
     auto spec = context_->sandbox;
     spec.files = run_.files;
     auto open_asked = context_->clock->now();
-    self_->request(pool, caf::infinite, sandbox_open{run_.run, std::move(spec), caf::actor{self_}})
+    self_
+      ->request(pool, caf::infinite,
+                sandbox_open{run_.run, std::move(spec), caf::actor{self_}, context_->levels,
+                             run_.manager.has_value()})
       .then(
         [this, mine = effect_, code, open_asked](sandbox_ready& x) mutable {
           if (mine != effect_) {  // cancelled meanwhile: nobody will use it
@@ -273,8 +313,11 @@ private:
   }
 
   void on_outcome(snippet_outcome o) {
+    code_runs_ = false;
     if (!lives_on(o))
       box_ = nullptr;  // it closes itself
+    if (children_)
+      children_->cancel("the code that called for it has ended");
     apply(snippet_done{std::move(o)});
   }
 
@@ -300,13 +343,18 @@ private:
   void call(call_tool x, std::uint32_t tries) {
     if (machine_.finished())
       return;
+    ++tool_calls_;
+    if (auto* who = member(x.tool)) {
+      start_child_run(*who, x.call, x.arguments, {});
+      return;
+    }
     auto id = x.call;
     auto host = next_host();
     if (!host && tries < ask_again_limit) {  // being restarted: nothing has been carried out yet
+      --tool_calls_;
       wait_then([this, x = std::move(x), tries] { call(x, tries + 1); });
       return;
     }
-    ++tool_calls_;
     ask_host(host, id, x.tool, std::move(x.arguments), [this, id](result<json> outcome) {
       apply(tool_replied{id, std::move(outcome)});
     });
@@ -321,6 +369,10 @@ private:
     keep_call(keep, x.call.id, x.call.tool, x.call.arguments);
     commit(std::move(keep.entry), [this, x = std::move(x)]() mutable {
       auto id = x.call.id;
+      if (auto* who = member(x.call.tool)) {
+        start_child_run(*who, id, x.call.arguments, x.sandbox);
+        return;
+      }
       ask_host(next_host(), id, x.call.tool, std::move(x.call.arguments),
                [this, id, box = x.sandbox](result<json> outcome) {
                  on_tool_answer(box, {id, std::move(outcome)});
@@ -332,6 +384,82 @@ private:
     auto keep = keeper();
     keep.add("tool_replied", [&] { return to_json(tool_replied{answer.id, answer.value}); });
     commit(std::move(keep.entry), [box, answer = std::move(answer)] { glue::post(box, answer); });
+  }
+
+  // --- managed agents
+  // -------------------------------------------------------------------------------------
+
+  [[nodiscard]] const managed_agent* member(const std::string& tool) const {
+    return children_ ? children_->find(tool) : nullptr;
+  }
+
+  /// Its outcome is an event of this run's loop, which takes what it has cost. With `box`, the code
+  /// in there gets it too.
+  void start_child_run(const managed_agent& who, call_id call, const json& arguments,
+                       caf::actor box) {
+    auto fitted = who.arguments->call(who.tool.name, arguments, {run_.run, call});
+    if (!fitted) {
+      settle_call(box, {call, fail(fitted.error()), {}});
+      return;
+    }
+    auto run = context_->numbers->take();
+    auto keep = keeper();
+    keep.add("child_started", [&] {
+      return json{{"call", call.value}, {"agent", who.tool.name}, {"run", run.value}};
+    });
+    commit(std::move(keep.entry), [this, &who, run, call, box = std::move(box),
+                                   task = managed_task(*who.agent->agent, *fitted)]() mutable {
+      // Nobody waits for it any more when the code that called has ended meanwhile.
+      if (!machine_.finished() && (!box || code_runs_))
+        children_->begin(who, child_run(run, call), std::move(task), time_left(),
+                         [this, call, box](result<json> outcome, const run_finished& end) {
+                           on_child_end(box, call, std::move(outcome), end);
+                         });
+    });
+  }
+
+  [[nodiscard]] agent_run child_run(run_id run, call_id call) const {
+    agent_run own{run, run_.sample, {}, caf::actor{self_}, run_.draw};
+    own.manager = {run_.run, call, run_.manager ? run_.manager->depth + 1 : 1, payer_, job()};
+    return own;
+  }
+
+  [[nodiscard]] job_share job() const { return run_.manager ? run_.manager->job : context_->job; }
+
+  /// Of a run with a deadline at least 1 ms, 0 means none.
+  [[nodiscard]] millis time_left() const {
+    auto until = machine_.deadline();
+    if (until == never)
+      return millis{0};
+    auto left = std::chrono::duration_cast<millis>(until - context_->clock->now());
+    return std::max(left, millis{1});
+  }
+
+  void on_child_end(const caf::actor& box, call_id call, result<json> outcome,
+                    const run_finished& end) {
+    sandboxes_ += end.sandboxes;
+    tool_calls_ += end.tool_calls;
+    note_model(end.model);
+    if (ending_) {  // the loop has ended: what it cost is told with its end
+      *ending_ += usage_of(end.end);
+      if (!children_->any())
+        end_now(*std::exchange(ending_, nullptr));
+      return;
+    }
+    settle_call(box, {call, std::move(outcome), usage_of(end.end)});
+  }
+
+  void settle_call(const caf::actor& box, tool_replied reply) {
+    if (!box) {
+      apply(std::move(reply));
+      return;
+    }
+    tool_answer answer{reply.call, reply.outcome};
+    if (!reply.used) {
+      on_tool_answer(box, std::move(answer));
+      return;
+    }
+    apply(std::move(reply), [box, answer = std::move(answer)] { glue::post(box, answer); });
   }
 
   caf::actor next_host() {
@@ -357,6 +485,8 @@ private:
 
   void abandon_effects() {
     ++effect_;
+    if (children_)
+      children_->cancel("the agent that called for it was ended");
     if (std::exchange(asking_, false))
       glue::post(context_->model->get(), model_cancel{run_.run});
     close_box();
@@ -367,8 +497,19 @@ private:
       glue::post(box, stop{});
   }
 
-  /// With a network the sandbox is closed first: then all its connections have been told.
+  /// Managed agents that still run are ended first, and what they cost is counted.
   void end(finish how) {
+    if (!children_ || !children_->any()) {
+      end_now(std::move(how));
+      return;
+    }
+    close_box();
+    ending_ = std::make_unique<finish>(std::move(how));
+    children_->cancel("the agent that called for it has ended");
+  }
+
+  /// With a network the sandbox is closed first: then all its connections have been told.
+  void end_now(finish how) {
     if (!box_ || !context_->sandbox.network) {
       close_box();
       report(std::move(how));
@@ -490,7 +631,10 @@ private:
 
   void publish(const std::string& kind, const json& payload) {
     if (watched() && context_->hub)
-      glue::post(context_->hub->get(), run_event{run_.run, run_.sample, kind, payload});
+      glue::post(context_->hub->get(),
+                 run_event{run_.run, run_.sample, kind, payload, ++shown_,
+                           context_->agent->options.name, run_.manager ? run_.manager->depth : 0,
+                           run_.manager ? run_.manager->run : run_id{}});
   }
 
   /// Runs `fn` in this actor a little later. The actor may have ended by then: nothing happens.
@@ -506,10 +650,13 @@ private:
   std::shared_ptr<budget_account> payer_;
   agent_run run_;
   agent_machine machine_;
-  std::vector<agent_event> waiting_;  // rarely more than one; an empty deque takes 600 bytes
+  std::unique_ptr<child_runs> children_;  // null: there is nobody to call
+  std::unique_ptr<finish> ending_;        // while they end
+  std::vector<waiting_event> waiting_;    // rarely more than one; an empty deque takes 600 bytes
   bool committing_ = false;
   std::uint64_t effect_ = 0;  // the model call or snippet whose answer still counts
   bool asking_ = false;
+  bool code_runs_ = false;
   model_request open_ask_;
   caf::actor box_;
   timer_id deadline_timer_ = 0;
@@ -519,6 +666,7 @@ private:
   std::string model_name_;
   std::string journal_error_;
   std::uint32_t seq_ = 0;
+  std::uint64_t shown_ = 0;
   std::uint32_t sandboxes_ = 0;
   std::uint32_t tool_calls_ = 0;
   std::size_t next_host_ = 0;

@@ -11,11 +11,35 @@
 
 #include <caf/event_based_actor.hpp>
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
+
+/// Where the runs of one runtime get their ids: unique in its journal.
+class run_numbers {
+public:
+  explicit run_numbers(run_id first = run_id{1}) : next_{first.value} {}
+  [[nodiscard]] run_id take() noexcept { return run_id{next_++}; }
+
+private:
+  std::atomic<std::uint64_t> next_;
+};
+
+struct agent_context;
+
+/// An agent that another one calls as a tool.
+struct managed_agent {
+  tool_spec tool;                             ///< managed_agent_tool of its options
+  std::shared_ptr<const tool_set> arguments;  ///< fits them to the tool, and gives them back
+  std::shared_ptr<const agent_context> agent;
+};
+
+/// Errors  invalid_argument: its name is none that a tool may have.
+[[nodiscard]] result<managed_agent> make_managed_agent(std::shared_ptr<const agent_context> agent);
 
 /// What the runs of one agent share. Built once, never changed.
 struct agent_context {
@@ -28,12 +52,25 @@ struct agent_context {
   std::shared_ptr<address> journal;   ///< empty: nothing is kept
   std::shared_ptr<address> hub;       ///< empty: nobody looks
   std::shared_ptr<hub_interest> interest;
+  std::shared_ptr<address> agents;  ///< the supervisor that starts the runs of `team`
+  std::shared_ptr<run_numbers> numbers;
+  std::vector<managed_agent> team;
+  std::uint32_t levels = 0;  ///< of agents below this one
   std::vector<std::shared_ptr<address>> tool_hosts;
   sandbox_spec sandbox;
   timers* clock = nullptr;
   job_share job;                           ///< whose calls these are, where several share a model
   std::shared_ptr<budget_account> budget;  ///< the runs' pay out of it; empty: nobody counts
   budget_limits run_budget;                ///< of each run by itself
+};
+
+/// The run and call that a managed agent works for.
+struct managed_by {
+  run_id run;
+  call_id call;
+  std::uint32_t depth = 1;                  ///< 1 below a run that nobody manages
+  std::shared_ptr<budget_account> payer{};  ///< the manager's
+  job_share job{};                          ///< the manager's
 };
 
 /// What is one run's own.
@@ -43,6 +80,8 @@ struct agent_run {
   std::vector<sandbox_file> files;
   caf::actor owner;        ///< gets run_finished
   std::uint32_t draw = 0;  ///< of its model requests
+  /// Of a managed agent's run.
+  std::optional<managed_by> manager{};
 };
 
 /// Understands run_start, run_cancel and stop (as a cancel); quits after run_finished. Every event

@@ -22,8 +22,7 @@ struct running_item {
 class batch_state {
 public:
   batch_state(caf::event_based_actor* self, batch_plan plan, caf::actor agents)
-    : self_{self}, plan_{std::move(plan)}, agents_{std::move(agents)}, progress_{plan_.before},
-      next_run_{plan_.first_run.value} {}
+    : self_{self}, plan_{std::move(plan)}, agents_{std::move(agents)}, progress_{plan_.before} {}
 
   caf::behavior make_behavior() {
     glue::house_rules(self_);
@@ -60,7 +59,7 @@ private:
   }
 
   void start(batch_item item) {
-    run_id run{next_run_++};
+    auto run = plan_.agent->numbers->take();
     auto [input, files] = plan_.input(item);
     agent_run own{run, item.sample, std::move(files), caf::actor{self_}, item.epoch};
     child_spec spec;
@@ -269,7 +268,6 @@ private:
   batch_plan plan_;
   caf::actor agents_;
   batch_progress progress_;
-  std::uint64_t next_run_;
   std::size_t next_item_ = 0;
   std::vector<batch_item> again_;  // crashed once
   std::unordered_map<run_id, running_item> running_;

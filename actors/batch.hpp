@@ -39,7 +39,6 @@ struct batch_outcome {
 struct batch_plan {
   std::vector<batch_item> items;
   std::size_t max_concurrency = 64;
-  run_id first_run{1};
   batch_progress before;  ///< what earlier sessions have done already
   std::shared_ptr<const agent_context> agent;
   /// The input and files of an item. Called when it starts.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 namespace troupe {
@@ -53,7 +54,9 @@ private:
     auto promise = self_->make_response_promise<sandbox_ready>();
     if (stopping_)
       promise.deliver(glue::to_caf({errc::cancelled, "the executor is stopping"}));
-    else if (queue_.size() >= options_.max_queue)
+    else if (x.below >= options_.max_sandboxes)
+      promise.deliver(glue::to_caf({errc::over_budget, depth_text(x.below)}));
+    else if (waiting_ >= options_.max_queue)
       promise.deliver(glue::to_caf({errc::over_budget, queue_text()}));
     else
       enqueue({std::move(x), promise, 0});
@@ -64,39 +67,55 @@ private:
   void enqueue(waiting_open w) {
     auto who = w.what.owner->id();
     glue::watch(self_, w.what.owner, [who](const caf::error&) { return opener_down{who}; });
-    queue_.push_back(std::move(w));
+    most_below_ = std::max(most_below_, w.what.below);
+    queue_[w.what.below].push_back(std::move(w));
+    ++waiting_;
   }
 
   /// A run that has ended while it waited needs no sandbox.
   void on_opener_down(caf::actor_id who) {
-    std::erase_if(queue_, [who](const waiting_open& w) { return w.what.owner->id() == who; });
+    for (auto& [below, queue] : queue_)
+      waiting_ -=
+        std::erase_if(queue, [who](const waiting_open& w) { return w.what.owner->id() == who; });
   }
 
   [[nodiscard]] std::string queue_text() const {
-    return std::to_string(places_.size()) + " sandboxes are in use and "
-           + std::to_string(queue_.size())
+    return std::to_string(places_.size()) + " sandboxes are in use and " + std::to_string(waiting_)
            + " runs wait for one, which is as many as may: run fewer at once, or allow more "
              "sandboxes (--max-sandboxes)";
   }
 
+  static std::string depth_text(std::uint32_t below) {
+    return "an agent with " + std::to_string(below)
+           + " levels of managed agents under it needs that many sandboxes and one more: allow "
+             "more "
+             "(--max-sandboxes)";
+  }
+
   /// One sandbox may always be open, so that the queue moves.
-  [[nodiscard]] bool has_memory() {
+  [[nodiscard]] bool has_memory(const sandbox_open& x) {
     if (places_.empty())
       return true;
     auto bytes = options_.memory();
-    auto enough = bytes == 0 || bytes >= options_.spare_memory_bytes;
+    auto spare = options_.spare_memory_bytes / (x.managed ? 2 : 1);
+    auto enough = bytes == 0 || bytes >= spare;
     if (!std::exchange(short_of_memory_, !enough) && !enough)
       log::warn("the machine has only " + std::to_string(bytes >> 20)
                 + " MiB of memory left: no sandbox is opened until another has gone");
     return enough;
   }
 
+  /// Managed agents first: their managers hold sandboxes until they are done. An agent leaves free
+  /// one place for each level below it, so that all places are never held by agents that wait.
   void open_waiting() {
-    while (places_.size() < options_.max_sandboxes && !queue_.empty() && has_memory()) {
-      auto next = std::move(queue_.front());
-      queue_.pop_front();
-      open(std::move(next));
-    }
+    for (auto& [below, queue] : queue_)
+      while (!queue.empty() && places_.size() + below < options_.max_sandboxes
+             && has_memory(queue.front().what)) {
+        auto next = std::move(queue.front());
+        queue.pop_front();
+        --waiting_;
+        open(std::move(next));
+      }
   }
 
   void open(waiting_open w) {
@@ -121,7 +140,8 @@ private:
     if (!x.opened) {
       ++stats_->open_failures;
       if (x.opened.error().code == errc::unavailable && w.attempts < open_attempts && !stopping_) {
-        queue_.push_front(std::move(w));
+        queue_[w.what.below].push_front(std::move(w));
+        ++waiting_;
         free_place(x.ticket);
         return;
       }
@@ -146,7 +166,7 @@ private:
     } else {
       ++stats_->closed_unclean;
       // Something of it may live on: its place is not given to another.
-      if (options_.max_sandboxes > 1)
+      if (options_.max_sandboxes > most_below_ + 1)
         --options_.max_sandboxes;
       log::error("a sandbox was not verified gone: " + x.report.detail);
     }
@@ -165,9 +185,11 @@ private:
   void on_stop() {
     if (std::exchange(stopping_, true))
       return;
-    for (auto& w : queue_)
-      w.promise.deliver(glue::to_caf({errc::cancelled, "the executor is stopping"}));
+    for (auto& [below, queue] : queue_)
+      for (auto& w : queue)
+        w.promise.deliver(glue::to_caf({errc::cancelled, "the executor is stopping"}));
     queue_.clear();
+    waiting_ = 0;
     for (auto& [ticket, p] : places_)
       glue::post(p.box, stop{});
     if (places_.empty())
@@ -179,7 +201,9 @@ private:
   executor_pool_options options_;
   std::shared_ptr<executor_pool_stats> stats_;
   std::unordered_map<std::uint64_t, place> places_;
-  std::deque<waiting_open> queue_;
+  std::map<std::uint32_t, std::deque<waiting_open>> queue_;  ///< by levels below, each in order
+  std::size_t waiting_ = 0;
+  std::uint32_t most_below_ = 0;
   std::uint64_t last_ticket_ = 0;
   bool short_of_memory_ = false;
   bool stopping_ = false;

@@ -152,6 +152,8 @@ struct sandbox_open {
   run_id run;
   sandbox_spec spec;
   caf::actor owner;
+  std::uint32_t below = 0;  ///< as many levels of managed agents may want one while it is open
+  bool managed = false;     ///< its run's manager waits, and holds what it has
 };
 struct sandbox_ready {
   caf::actor sandbox;

@@ -43,9 +43,13 @@ struct worker_link::open_request {
   std::uint32_t id = 0;  ///< of the frame that waits for its reply
   time_point started;
   std::vector<timer_id> timers;
+  time_point soft = never;
+  time_point hard = never;
   std::uint32_t tool_calls = 0;
   std::size_t call_bytes = 0;
   std::vector<std::uint64_t> open_calls;
+  std::vector<std::uint64_t> own_time_calls;  ///< of open_calls those that stop the clock
+  time_point stopped_at{};                    ///< when the first of them began
   bool interrupted = false;
   bool flooded = false;
   std::string interrupt_reason;
@@ -306,6 +310,8 @@ void worker_link::on_call(const worker::call& call, std::size_t bytes) {
     return;
   }
   open_->open_calls.push_back(call.id);
+  if (takes_own_time(call.tool))
+    stop_clock(call.id);
   call_fn_({call_id{call.id}, call.tool, call.arguments});
 }
 
@@ -332,8 +338,10 @@ result<void> worker_link::admit(const worker::call& call, std::size_t bytes) {
 void worker_link::answer(call_id id, const result<json>& value) {
   if (!open_ || open_->reply || stopped_)
     return;
-  if (std::erase(open_->open_calls, id.value) > 0)
-    send(worker::answer_frame(id.value, value));
+  if (std::erase(open_->open_calls, id.value) == 0)
+    return;
+  go_on_clock(id.value);
+  send(worker::answer_frame(id.value, value));
 }
 
 /// The worker has replied, and no interrupt is under way any more.
@@ -427,16 +435,46 @@ void worker_link::cancel_deadlines() {
 }
 
 void worker_link::set_deadlines() {
+  open_->soft = open_->what->soft_deadline();
+  open_->hard = open_->what->hard_deadline(steady_clock::now());
+  arm_deadlines();
+}
+
+void worker_link::arm_deadlines() {
   cancel_deadlines();
-  if (auto soft = open_->what->soft_deadline(); soft != never)
-    after_deadline(soft, [](worker_link& l) {
+  if (open_->soft != never)
+    after_deadline(open_->soft, [](worker_link& l) {
       l.interrupt("interrupted at the time limit after " + seconds_text(since(l.open_->started)));
     });
-  if (auto hard = open_->what->hard_deadline(steady_clock::now()); hard != never)
-    after_deadline(hard, [](worker_link& l) {
+  if (open_->hard != never)
+    after_deadline(open_->hard, [](worker_link& l) {
       l.owner_.doom(snippet_end::hard_timeout,
                     "killed at the time limit after " + seconds_text(since(l.open_->started)));
     });
+}
+
+bool worker_link::takes_own_time(std::string_view tool) const {
+  return std::ranges::any_of(spec_.tools, [&](auto& t) { return t.own_time && t.name == tool; });
+}
+
+/// Whoever is called takes as long as its own limits allow.
+void worker_link::stop_clock(std::uint64_t call) {
+  auto& r = *open_;
+  r.own_time_calls.push_back(call);
+  if (r.own_time_calls.size() > 1)
+    return;
+  r.stopped_at = steady_clock::now();
+  cancel_deadlines();
+}
+
+void worker_link::go_on_clock(std::uint64_t call) {
+  auto& r = *open_;
+  if (std::erase(r.own_time_calls, call) == 0 || !r.own_time_calls.empty())
+    return;
+  auto spent = steady_clock::now() - r.stopped_at;
+  r.soft = after(r.soft, spent);
+  r.hard = after(r.hard, spent);
+  arm_deadlines();
 }
 
 /// Forgotten when the open request ends first.

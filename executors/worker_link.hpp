@@ -120,7 +120,11 @@ private:
   void complete();
   void deliver(request_end end);
   void set_deadlines();
+  void arm_deadlines();
   void cancel_deadlines();
+  [[nodiscard]] bool takes_own_time(std::string_view tool) const;
+  void stop_clock(std::uint64_t call);
+  void go_on_clock(std::uint64_t call);
   void after_deadline(time_point when, std::function<void(worker_link&)> fn);
 
   reactor& io_;

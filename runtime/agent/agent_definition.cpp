@@ -42,18 +42,34 @@ result<void> check_tags(const agent_options& o) {
   return {};
 }
 
+result<void> check_name(const std::string& what, const tool_spec& tool, const agent_options& o,
+                        std::set<std::string_view>& seen) {
+  auto who = what + " '" + tool.name + "': ";
+  if (!is_python_identifier(tool.name) || is_python_keyword(tool.name))
+    return invalid(who + "its name is no Python identifier");
+  if (is_python_builtin(tool.name))
+    return invalid(who + "its name is that of one of Python's own functions, which it would hide");
+  if (!seen.insert(tool.name).second)
+    return invalid(who + "the name is taken by "
+                   + (tool.name == o.name ? "the agent itself" : "another tool or agent"));
+  return {};
+}
+
 result<void> check_tools(const agent_options& o) {
   std::set<std::string_view> seen{o.name};
-  auto ends_run = false;
-  for (auto& tool : o.tools) {
-    if (!is_python_identifier(tool.name) || is_python_keyword(tool.name))
-      return invalid("tool '" + tool.name + "': its name is no Python identifier");
-    if (!seen.insert(tool.name).second)
-      return invalid("tool '" + tool.name + "': the name is taken by "
-                     + (tool.name == o.name ? "the agent itself" : "another tool"));
-    ends_run = ends_run || tool.ends_run;
+  for (auto& tool : o.tools)
+    if (auto ok = check_name("tool", tool, o, seen); !ok)
+      return ok;
+  for (auto& agent : o.managed) {
+    if (auto ok = check_name("managed agent", agent, o, seen); !ok)
+      return ok;
+    if (agent.description.empty())
+      return invalid("managed agent '" + agent.name
+                     + "': it needs a description, by which its manager's model chooses it");
   }
-  return ends_run ? result<void>{} : invalid("no tool ends the run: add final_answer to the tools");
+  if (std::none_of(o.tools.begin(), o.tools.end(), [](auto& t) { return t.ends_run; }))
+    return invalid("no tool ends the run: add final_answer to the tools");
+  return {};
 }
 
 result<void> check_checks(const agent_options& o) {
@@ -82,8 +98,6 @@ result<void> check_other_prompts(const prompt_set& prompts) {
     {"planning.update_plan_post_messages",
      prompts.update_plan_post,
      {"task", "tools", "managed_agents", "remaining_steps"}},
-    {"managed_agent.task", prompts.managed_task, {"name", "task"}},
-    {"managed_agent.report", prompts.managed_report, {"name", "final_answer"}},
   };
   for (auto& other : others)
     if (auto parsed = prompt_template::parse(other.name, other.text, other.variables); !parsed)
@@ -109,8 +123,9 @@ std::vector<std::string> stops_of(const agent_options& o) {
   return out;
 }
 
-std::vector<tool_spec> plain_tools(const std::vector<tool_spec>& tools) {
-  auto out = tools;
+std::vector<tool_spec> plain_tools(const agent_options& o) {
+  auto out = o.tools;
+  out.insert(out.end(), o.managed.begin(), o.managed.end());
   for (auto& tool : out)
     tool.parameters = plain_parameters(tool.parameters);
   return out;
@@ -123,7 +138,7 @@ result<std::shared_ptr<const model_settings>> acting_settings(const agent_option
       settings.stop.push_back(stop);
   settings.tools.clear();
   if (speaks_natively(o)) {
-    settings.tools = plain_tools(o.tools);
+    settings.tools = plain_tools(o);
     settings.choice.how = o.choice;
   }
   if (settings.stop.size() > max_stop_sequences)
@@ -138,7 +153,7 @@ std::shared_ptr<const model_settings> answering_settings(const agent_options& o)
   auto settings = o.model;
   settings.tools.clear();
   if (speaks_natively(o)) {
-    settings.tools = plain_tools(o.tools);
+    settings.tools = plain_tools(o);
     settings.choice.how = tool_choice::mode::none;
   }
   return std::make_shared<const model_settings>(std::move(settings));
@@ -151,11 +166,12 @@ prompt_variables system_texts(const agent_options& o, const std::string& task) {
            {"code_block_opening_tag", o.code_open},
            {"code_block_closing_tag", o.code_close},
            {"tool_protocol", std::string{to_string(o.calls)}},
-           {"task", task}}};
+           {"task", task}},
+          o.managed};
 }
 
 prompt_variables task_only(const agent_options& o, const std::string& task) {
-  return {o.tools, {{"task", task}}};
+  return {o.tools, {{"task", task}}, o.managed};
 }
 
 /// Rendering was tried when the agent was defined, and a task is only a text: the same template
@@ -179,6 +195,14 @@ std::string agent_definition::forced_post(const std::string& task) const {
   return rendered(final_answer_post, task_only(options, task));
 }
 
+std::string agent_definition::task_for(const std::string& task) const {
+  return rendered(managed_task, {.texts = {{"name", options.name}, {"task", task}}});
+}
+
+std::string agent_definition::report_of(const std::string& answer) const {
+  return rendered(managed_report, {.texts = {{"name", options.name}, {"final_answer", answer}}});
+}
+
 result<std::shared_ptr<const agent_definition>> define_agent(agent_options options) {
   if (auto ok = check_plain(options); !ok)
     return fail(ok.error());
@@ -191,7 +215,11 @@ result<std::shared_ptr<const agent_definition>> define_agent(agent_options optio
                                     task_names);
   auto post = prompt_template::parse("final_answer.post_messages",
                                      options.prompts.final_answer_post, task_names);
-  for (auto* parsed : {&system, &pre, &post})
+  auto managed_task =
+    prompt_template::parse("managed_agent.task", options.prompts.managed_task, {"name", "task"});
+  auto managed_report = prompt_template::parse(
+    "managed_agent.report", options.prompts.managed_report, {"name", "final_answer"});
+  for (auto* parsed : {&system, &pre, &post, &managed_task, &managed_report})
     if (!*parsed)
       return fail(parsed->error());
   auto text = system->render(system_texts(options, "task"));
@@ -204,9 +232,9 @@ result<std::shared_ptr<const agent_definition>> define_agent(agent_options optio
   if (!settings)
     return fail(settings.error());
   auto forced = answering_settings(options);
-  return std::make_shared<const agent_definition>(
-    agent_definition{std::move(options), *std::move(text), *std::move(system), *std::move(pre),
-                     *std::move(post), *std::move(settings), std::move(forced)});
+  return std::make_shared<const agent_definition>(agent_definition{
+    std::move(options), *std::move(text), *std::move(system), *std::move(pre), *std::move(post),
+    *std::move(managed_task), *std::move(managed_report), *std::move(settings), std::move(forced)});
 }
 
 result<void> validate(const agent_options& options) {

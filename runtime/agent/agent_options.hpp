@@ -27,12 +27,14 @@ struct final_check {
 struct agent_options {
   agent_kind kind = agent_kind::code;
   std::string name = "agent";
+  std::string description{};  ///< for its manager's model, where it is managed
   prompt_set prompts{};
   std::string instructions{};        ///< put into the system prompt by the template
   std::string code_open = "<code>";  ///< literal text, not a pattern
   std::string code_close = "</code>";
   model_settings model{};              ///< stop sequences and tools are added to by the loop
   std::vector<tool_spec> tools{};      ///< final_answer among them
+  std::vector<tool_spec> managed{};    ///< agents that it may call: managed_agent_tool of each
   std::vector<std::string> imports{};  ///< told to the model; enforced by the executor
   call_protocol calls = call_protocol::native;  ///< of a tool-calling agent, as is the next
   tool_choice::mode choice = tool_choice::mode::required;  ///< native: automatic or required
@@ -66,6 +68,8 @@ struct agent_definition {
   prompt_template system_template;
   prompt_template final_answer_pre;
   prompt_template final_answer_post;
+  prompt_template managed_task;
+  prompt_template managed_report;
   std::shared_ptr<const model_settings> settings{};
   std::shared_ptr<const model_settings> forced_settings{};  ///< in which nothing is acted upon
 
@@ -75,6 +79,10 @@ struct agent_definition {
   /// The forced answer's messages.
   [[nodiscard]] std::string forced_pre(const std::string& task) const;
   [[nodiscard]] std::string forced_post(const std::string& task) const;
+
+  /// As a managed agent: a manager's task as this agent's, its answer as the manager reads it.
+  [[nodiscard]] std::string task_for(const std::string& task) const;
+  [[nodiscard]] std::string report_of(const std::string& answer) const;
 };
 
 /// Checks and prepares. Costs milliseconds (templates are parsed): once per agent, not per run.

@@ -118,6 +118,13 @@ void code_agent::answer_by_code(const snippet_outcome& outcome, commands& out) {
   end_run(run_end::success, std::move(answer), "", out);
 }
 
+void code_agent::take(const tool_replied& e, time_point, commands& out) {
+  if (at_ == phase::idle || !e.used)
+    return;
+  charge(e);
+  out.push_back(await_more{});
+}
+
 void code_agent::take(const sandbox_failed& e, time_point, commands& out) {
   if (at_ == phase::acting)
     end_run(run_end::error, std::nullopt, "no sandbox: " + to_utf8(e.detail), out);

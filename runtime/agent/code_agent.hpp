@@ -29,6 +29,7 @@ private:
   void take(const model_replied& e, time_point now, commands& out);
   void take(const snippet_done& e, time_point now, commands& out);
   void take(const sandbox_failed& e, time_point now, commands& out);
+  void take(const tool_replied& e, time_point now, commands& out);
 
   void act(const model_reply& reply, time_point now, commands& out);
   [[nodiscard]] std::string why_not_run(bool cut_short) const;

@@ -61,8 +61,16 @@ json write(const snippet_outcome& x) {
   return out;
 }
 
+json write(const run_usage& x) {
+  return {{"tokens", to_json(x.tokens)},
+          {"sandbox", write(x.sandbox)},
+          {"model_attempts", x.model_attempts}};
+}
+
 json write(const tool_replied& x) {
   json out{{"call", x.call.value}};
+  if (x.used)
+    out["used"] = write(*x.used);
   if (x.outcome)
     out["value"] = *x.outcome;
   else
@@ -136,6 +144,7 @@ result<run_started> read_start(const json& j) {
   run_started x;
   member_reader r{j, "run_started"};
   r.need("task").get("task", x.task).list("history", x.history, read_message);
+  r.get("time_left_ms", x.time_left);
   return r.done(std::move(x));
 }
 
@@ -146,10 +155,20 @@ result<error> read_failure(const json& j) {
   return r.done(error{errc_from(kind), message});
 }
 
+result<run_usage> read_spent(const json& j) {
+  run_usage x;
+  member_reader r{j, "used"};
+  r.nested("tokens", x.tokens, usage_from_json).nested("sandbox", x.sandbox, read_usage);
+  r.get("model_attempts", x.model_attempts);
+  return r.done(x);
+}
+
 result<tool_replied> read_tool_reply(const json& j) {
   tool_replied x;
   member_reader r{j, "tool_replied"};
   r.need("call").get("call", x.call.value);
+  if (r.find("used") != nullptr)
+    r.nested("used", x.used.emplace(), read_spent);
   if (r.find("error") != nullptr) {
     error failure;
     r.nested("error", failure, read_failure);
@@ -175,7 +194,10 @@ json to_json(const agent_event& e) {
                                  auto history = json::array();
                                  for (auto& message : x.history)
                                    history.push_back(write(message));
-                                 return json{{"task", to_utf8(x.task)}, {"history", history}};
+                                 json out{{"task", to_utf8(x.task)}, {"history", history}};
+                                 if (x.time_left > millis{0})
+                                   out["time_left_ms"] = x.time_left.count();
+                                 return out;
                                },
                                [](const model_replied& x) { return to_json(x.reply); },
                                [](const model_failed& x) { return to_json(x.failure); },

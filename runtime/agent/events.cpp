@@ -31,4 +31,15 @@ std::string_view to_string(run_end end) noexcept {
   return "error";
 }
 
+finish& finish::operator+=(const run_usage& x) {
+  tokens += x.tokens;
+  sandbox += x.sandbox;
+  model_attempts += x.model_attempts;
+  return *this;
+}
+
+run_usage usage_of(const finish& end) {
+  return {end.tokens, end.sandbox, end.model_attempts};
+}
+
 }  // namespace troupe

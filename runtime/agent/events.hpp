@@ -15,11 +15,19 @@
 
 namespace troupe {
 
+/// What a run has spent, its managed agents included.
+struct run_usage {
+  token_usage tokens{};
+  sandbox_usage sandbox{};
+  std::uint32_t model_attempts = 0;
+};
+
 // --- events: inputs of the loop -----------------------------------------------------------------
 
 struct run_started {
   std::string task{};                   ///< the last user message, when the input is one string
   std::vector<chat_message> history{};  ///< earlier messages of a chat input; usually empty
+  millis time_left{0};                  ///< of the run that called for this one; 0: no limit
 };
 struct model_replied {
   model_reply reply{};
@@ -40,11 +48,12 @@ struct cancel_requested {
 };
 /// The run's own deadline has passed.
 struct deadline_passed {};
-/// A tool has answered call_tool number `call`. What code in a sandbox calls is kept under the same
-/// kind, for a resume; a code agent's loop takes no notice of it.
+/// A tool or managed agent has answered call_tool number `call`. What code in a sandbox calls is
+/// kept under the same kind, for a resume; of that a code agent's loop only takes what was spent.
 struct tool_replied {
   call_id call{};
   result<json> outcome{};
+  std::optional<run_usage> used{};  ///< what a managed agent has spent on it
 };
 
 using agent_event = std::variant<run_started, model_replied, model_failed, snippet_done,
@@ -102,7 +111,12 @@ struct finish {
   std::uint32_t model_attempts = 0;
   token_usage tokens{};
   sandbox_usage sandbox{};
+
+  /// Adds what a managed agent has spent.
+  finish& operator+=(const run_usage& x);
 };
+
+[[nodiscard]] run_usage usage_of(const finish& end);
 
 using agent_command =
   std::variant<ask_model, run_code, note, abandon, finish, call_tool, await_more>;

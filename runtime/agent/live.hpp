@@ -19,6 +19,10 @@ struct run_event {
   /// and "reasoning" {"text"} of a reply on its way; "reply_again" when that reply begins anew.
   std::string kind;
   json payload;
+  std::uint64_t seq = 0;    ///< counts what is shown of this run, from 1: a gap is a loss
+  std::string agent{};      ///< its name
+  std::uint32_t depth = 0;  ///< of a managed agent's run: 1 below a run that nobody manages
+  run_id manager{};         ///< the run that called for it
 };
 
 /// How a batch stands.

@@ -42,6 +42,7 @@ struct prompt_set {
 struct prompt_variables {
   std::vector<tool_spec> tools{};
   std::vector<std::pair<std::string, std::string>> texts{};  ///< by name; names are unique
+  std::vector<tool_spec> managed{};  ///< agents, as the tools that their manager calls
 };
 
 /// One parsed template. Cheap to copy; rendering is thread-safe.

@@ -40,8 +40,11 @@ void react_loop::take(const run_started& e, time_point now, commands& out) {
   if (at_ != phase::idle)
     return;
   task_ = to_utf8(e.task);
-  if (options().run_time > millis{0})
-    deadline_ = after(now, options().run_time);
+  time_ = options().run_time;
+  if (e.time_left > millis{0} && (time_ == millis{0} || e.time_left < time_))
+    time_ = e.time_left;
+  if (time_ > millis{0})
+    deadline_ = after(now, time_);
   auto system = with_system_of(definition_->system_for(task_), e.history);
   if (system != definition_->system_prompt || messages_.size() == 0) {
     messages_ = transcript{encode_};
@@ -114,8 +117,12 @@ void react_loop::take(const cancel_requested& e, time_point, commands& out) {
 void react_loop::take(const deadline_passed&, time_point, commands& out) {
   if (at_ != phase::idle && deadline_ != never)
     interrupt(run_end::deadline,
-              "the run's time of " + std::to_string(options().run_time.count()) + " ms was up",
-              out);
+              "the run's time of " + std::to_string(time_.count()) + " ms was up", out);
+}
+
+void react_loop::charge(const tool_replied& e) {
+  if (e.used)
+    totals_ += *e.used;
 }
 
 void react_loop::interrupt(run_end end, std::string why, commands& out) {

@@ -44,6 +44,10 @@ protected:
   void take(const model_failed& e, time_point now, commands& out);
   void take(const cancel_requested& e, time_point now, commands& out);
   void take(const deadline_passed& e, time_point now, commands& out);
+
+  /// What a managed agent has spent is this run's too.
+  void charge(const tool_replied& e);
+
   /// What only another kind of agent has asked for.
   void take(const auto&, time_point, commands&) {}
 
@@ -94,6 +98,7 @@ private:
   std::string task_;
   std::uint64_t last_turn_ = 0;  ///< hash of the last action and observation
   time_point deadline_ = never;
+  millis time_{0};  ///< that the run has in all; 0: no limit
   run_id run_;
   std::uint32_t step_ = 0;
   std::uint32_t repeats_ = 0;

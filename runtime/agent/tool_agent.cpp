@@ -243,6 +243,7 @@ void tool_agent::take(const tool_replied& e, time_point, commands& out) {
   if (call == calls_.end())
     return;
   call->out = false;
+  charge(e);
   if (forced_ && !e.outcome)
     return no_forced_answer(to_utf8(e.outcome.error().detail), out);
   settle(*call, e.outcome);

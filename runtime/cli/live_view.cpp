@@ -2,6 +2,7 @@
 
 #include "runtime/eval/printable.hpp"
 
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -38,6 +39,8 @@ std::string dimmed(std::string text, bool colour) {
 }  // namespace
 
 std::string live_view::show(const run_event& e) {
+  if (e.depth > 0)
+    return managed(e);
   if (e.kind == "reply" || e.kind == "reasoning")
     return piece(e);
   auto end_of_reply = std::exchange(piece_kind_, {}).empty() ? "" : "\n";
@@ -45,7 +48,7 @@ std::string live_view::show(const run_event& e) {
     reply_shown_ = false;
     return end_of_reply + heading("the reply broke off and is begun anew", "1;31");
   }
-  auto text = end_of_reply + whole(e);
+  auto text = end_of_reply + whole(e, reply_shown_);
   if (e.kind == "observation")
     reply_shown_ = false;
   return text;
@@ -66,14 +69,30 @@ std::string live_view::piece(const run_event& e) {
   return e.kind == "reasoning" ? dimmed(std::move(text), colour_) : text;
 }
 
-std::string live_view::whole(const run_event& e) const {
+/// Several may speak at once: each says whole things only, under its name.
+std::string live_view::managed(const run_event& e) {
+  auto text = piece_kind_.empty() ? whole(e, false) : "\n" + whole(e, false);
+  if (e.kind == "run_ended")
+    text = heading("ended: " + printable(string_or(e.payload, "end")), "1;34");
+  if (text.empty() || text == "\n")
+    return {};
+  piece_kind_.clear();
+  std::string margin(std::size_t{2} * e.depth, ' ');
+  std::string out;
+  std::istringstream lines{margin + "[" + printable(e.agent) + "] " + text};
+  for (std::string line; std::getline(lines, line);)
+    out += (out.empty() ? "" : margin) + line + "\n";
+  return out;
+}
+
+std::string live_view::whole(const run_event& e, bool reply_shown) const {
   if (e.kind == "action" && e.payload.contains("calls"))
     return heading("step " + std::to_string(e.payload.value("step", 0)) + ": calls", "1;34");
   if (e.kind == "action")
     return heading("step " + std::to_string(e.payload.value("step", 0))
-                     + (reply_shown_ ? ": runs" : ": code"),
+                     + (reply_shown ? ": runs" : ": code"),
                    "1;34")
-           + (reply_shown_ ? "" : block(string_or(e.payload, "code")));
+           + (reply_shown ? "" : block(string_or(e.payload, "code")));
   if (e.kind == "observation") {
     auto bad = e.payload.value("is_error", false);
     return heading(bad ? "error" : "observation", bad ? "1;31" : "1;32")

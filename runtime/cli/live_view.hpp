@@ -19,7 +19,8 @@ public:
 
 private:
   [[nodiscard]] std::string piece(const run_event& e);
-  [[nodiscard]] std::string whole(const run_event& e) const;
+  [[nodiscard]] std::string managed(const run_event& e);
+  [[nodiscard]] std::string whole(const run_event& e, bool reply_shown) const;
   [[nodiscard]] std::string heading(std::string_view text, std::string_view code) const;
 
   bool colour_;

@@ -21,7 +21,6 @@ using sample_epoch = std::pair<std::string, std::uint32_t>;
 struct earlier_work {
   std::set<sample_epoch> done;
   batch_progress progress;
-  run_id next_run{1};
   std::int64_t started_at = 0;
   spending spent;
 };
@@ -93,10 +92,8 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
     w.spent = spent_before(record->stats);
   }
   auto results = store.results();
-  auto last = store.last_run();
-  if (!results || !last)
-    return fail(results ? last.error() : results.error());
-  w.next_run = run_id{last->value + 1};
+  if (!results)
+    return fail(results.error());
   std::uint64_t attempts = 0;
   for (const auto& r : *results) {
     if (now.batch.retry_errors && r.end == to_string(run_end::error))
@@ -177,7 +174,6 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
   const auto& o = request.options;
   batch_plan p;
   p.max_concurrency = o.batch.max_concurrency;
-  p.first_run = before.next_run;
   p.before = before.progress;
   for (std::uint32_t epoch = 1; epoch <= o.batch.epochs; ++epoch)
     for (std::size_t i = 0; i < request.data.samples.size(); ++i)

@@ -93,6 +93,7 @@ struct runtime::impl {
   std::unique_ptr<caf::actor_system> system;
   caf::actor root;
   std::promise<void> root_ended;
+  std::shared_ptr<run_numbers> numbers = std::make_shared<run_numbers>();
   std::atomic<std::uint64_t> jobs{0};  ///< contexts made: the batches of each take turns
   std::atomic<bool> stopping{false};
   bool tree_ended = false;
@@ -216,6 +217,10 @@ result<std::unique_ptr<runtime>> runtime::start(runtime_options options, const m
     if (!events)
       return fail(events.error());
     reports_before = events->empty() ? 0 : events->back().seq;
+    auto last = store->last_run();
+    if (!last)
+      return fail(last.error());
+    parts->numbers = std::make_shared<run_numbers>(run_id{last->value + 1});
     parts->store = std::make_unique<journal_thread>(std::move(store));
   }
   parts->reports = std::make_shared<supervision_log>(parts->store.get(), reports_before);
@@ -272,7 +277,7 @@ runtime::~runtime() {
 std::shared_ptr<const agent_context>
 runtime::make_context(std::shared_ptr<const agent_definition> agent,
                       std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
-                      const job_options& job) const {
+                      const job_options& job, std::vector<managed_agent> team) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->models.front().where->encoder();
   c->start = react_loop::start_of(*agent, c->encode);
@@ -293,6 +298,13 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
     c->budget = std::make_shared<budget_account>(c->budget, job.budget, "the job");
   c->run_budget = job.run_budget;
   c->job = {++impl_->jobs, job.weight};
+  c->agents = impl_->agents_at;
+  c->numbers = impl_->numbers;
+  for (auto& member : team) {
+    c->levels = std::max(c->levels, member.agent->levels + 1);
+    c->sandbox.tools.push_back(member.tool);
+  }
+  c->team = std::move(team);
   return c;
 }
 

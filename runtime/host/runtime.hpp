@@ -80,10 +80,12 @@ public:
   runtime& operator=(const runtime&) = delete;
 
   /// What the runs of one job need. `tools` are called by native hosts of this runtime. A run whose
-  /// own budget is spent ends as `budget`; the job's other runs go on.
+  /// own budget is spent ends as `budget`; the job's other runs go on. `team` are the agents that
+  /// it manages, those of `agent`'s options, made of contexts of this runtime.
   [[nodiscard]] std::shared_ptr<const agent_context>
   make_context(std::shared_ptr<const agent_definition> agent, std::shared_ptr<const tool_set> tools,
-               sandbox_spec sandbox, const job_options& job = {}) const;
+               sandbox_spec sandbox, const job_options& job = {},
+               std::vector<managed_agent> team = {}) const;
 
   /// Starts a batch; `plan.done` hears its end.
   [[nodiscard]] caf::actor start_batch(batch_plan plan);

@@ -4,11 +4,10 @@
 #include "runtime/core/text.hpp"
 
 namespace troupe {
-namespace {
 
 // Every text is written as valid UTF-8, so that reading it back gives what was seen.
 
-json usage_json(const token_usage& x) {
+json to_json(const token_usage& x) {
   json out{
     {"input", x.input}, {"output", x.output}, {"cached", x.cached}, {"reasoning", x.reasoning}};
   if (x.cache_written > 0)
@@ -16,15 +15,13 @@ json usage_json(const token_usage& x) {
   return out;
 }
 
-result<token_usage> read_tokens(const json& j) {
+result<token_usage> usage_from_json(const json& j) {
   token_usage x;
   member_reader r{j, "usage"};
   r.get("input", x.input).get("output", x.output).get("cached", x.cached);
   r.get("reasoning", x.reasoning).get("cache_written", x.cache_written);
   return r.done(x);
 }
-
-}  // namespace
 
 json to_json(const tool_call_message& x) {
   json out{{"id", to_utf8(x.id)}, {"name", to_utf8(x.name)}, {"arguments", to_utf8(x.arguments)}};
@@ -42,7 +39,7 @@ json to_json(const std::vector<tool_call_message>& calls) {
 
 json to_json(const model_reply& x) {
   json out{{"text", to_utf8(x.text)},   {"finish_reason", to_utf8(x.finish_reason)},
-           {"model", to_utf8(x.model)}, {"usage", usage_json(x.usage)},
+           {"model", to_utf8(x.model)}, {"usage", to_json(x.usage)},
            {"attempts", x.attempts},    {"latency_ms", x.latency.count()}};
   if (!x.tool_calls.empty())
     out["tool_calls"] = to_json(x.tool_calls);
@@ -71,7 +68,7 @@ result<model_reply> reply_from_json(const json& j) {
   model_reply x;
   member_reader r{j, "reply"};
   r.need("text").get("text", x.text).get("finish_reason", x.finish_reason).get("model", x.model);
-  r.list("tool_calls", x.tool_calls, tool_call_from_json).nested("usage", x.usage, read_tokens);
+  r.list("tool_calls", x.tool_calls, tool_call_from_json).nested("usage", x.usage, usage_from_json);
   r.get("attempts", x.attempts).get("latency_ms", x.latency);
   r.get("reasoning", x.reasoning).get("kept", x.kept);
   return r.done(std::move(x));

@@ -21,8 +21,8 @@ struct pool_fixture : test::actor_fixture {
     return keep(sys.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; }));
   }
 
-  auto open(const caf::actor& who) {
-    auto answer = ask<sandbox_ready>(pool, sandbox_open{run_id{1}, {}, who});
+  auto open(const caf::actor& who, std::uint32_t below = 0) {
+    auto answer = ask<sandbox_ready>(pool, sandbox_open{run_id{1}, {}, who, below, false});
     deliver();
     return answer;
   }
@@ -287,4 +287,31 @@ TEST_CASE("stop waits for an open that is on its way", "[executor_pool]") {
   fx.deliver();
   CHECK(ended);
   CHECK(fx.backend->log->live == 0);
+}
+
+TEST_CASE("agents that wait for managed agents never hold all places", "[executor_pool]") {
+  pool_fixture fx{{.max_sandboxes = 3}};
+  auto who = fx.owner();
+  std::vector<decltype(fx.open(who))> managers;
+  for (int i = 0; i < 4; ++i)
+    managers.push_back(fx.open(who, 1));
+  CHECK(managers[1]->has_value());
+  CHECK_FALSE(managers[2]->has_value());  // the third place is for those below
+  auto child = fx.open(who);
+  REQUIRE(child->has_value());
+  auto next_child = fx.open(who);
+  CHECK_FALSE(next_child->has_value());
+  auto closed = fx.ask<sandbox_closed>((**child)->sandbox, sandbox_close{});
+  fx.deliver();
+  CHECK(next_child->has_value());  // before the managers that asked earlier
+  CHECK_FALSE(managers[2]->has_value());
+}
+
+TEST_CASE("a team deeper than there are sandboxes is told so", "[executor_pool]") {
+  pool_fixture fx;
+  auto who = fx.owner();
+  auto refused = fx.open(who, 2);
+  REQUIRE(refused->has_value());
+  REQUIRE_FALSE((*refused)->has_value());
+  CHECK((*refused)->error().detail.find("--max-sandboxes") != std::string::npos);
 }

@@ -192,6 +192,15 @@ TEST_CASE("every member of every event survives JSON", "[events]") {
   auto answer = std::get<tool_replied>(through_json(failed(4, "why", errc::denied)));
   CHECK(answer.call == call_id{4});
   CHECK(answer.outcome.error() == error{errc::denied, "why"});
+  tool_replied paid = {call_id{5}, json{"report"}, run_usage{{10, 5, 2, 1}, {}, 3}};
+  paid.used->sandbox.wall = micros{7};
+  auto report = std::get<tool_replied>(through_json(paid));
+  REQUIRE(report.used);
+  CHECK(report.used->tokens == token_usage{10, 5, 2, 1});
+  CHECK(report.used->sandbox.wall == micros{7});
+  CHECK(report.used->model_attempts == 3);
+  CHECK(std::get<run_started>(through_json(run_started{"t", {}, millis{250}})).time_left
+        == millis{250});
   CHECK(std::get<tool_replied>(through_json(returned(3, {{"a", 1}}))).outcome == json{{"a", 1}});
 }
 

@@ -6,6 +6,7 @@
 #include "actors/event_hub.hpp"
 #include "actors/executor_pool.hpp"
 #include "actors/model_client.hpp"
+#include "actors/supervisor.hpp"
 #include "actors/tool_host.hpp"
 #include "runtime/agent/react_loop.hpp"
 #include "tests/support/actor_fixture.hpp"
@@ -60,6 +61,12 @@ struct run_fixture : actor_fixture {
     c->interest = interest;
     c->tool_hosts = {host_at};
     c->clock = &clock;
+    c->agents = agents_at;
+    c->numbers = std::make_shared<run_numbers>();
+    supervisor_options agents;
+    agents.name = "agents";
+    agents.how = strategy::simple_one_for_one;
+    put(agents_at, spawn_supervisor(sys, std::move(agents), clock));
     context = c;
     deliver();
   }
@@ -113,6 +120,7 @@ struct run_fixture : actor_fixture {
   std::shared_ptr<address> hub_at = std::make_shared<address>();
   std::shared_ptr<address> host_at = std::make_shared<address>();
   std::shared_ptr<address> journal_at = std::make_shared<address>();
+  std::shared_ptr<address> agents_at = std::make_shared<address>();
   std::shared_ptr<const agent_context> context;
 };
 

@@ -25,6 +25,8 @@ public:
 
   ticket ask(const model_request& request, time_point, seen_fn seen, done_fn done) override {
     requests.emplace_back(request.messages.text());
+    if (before)
+      before(request);
     if (hang) {
       held.emplace_back(++last_, std::move(done));
       return last_;
@@ -61,6 +63,7 @@ public:
   std::vector<std::pair<ticket, done_fn>> held;
   int cancels = 0;
   bool hang = false;
+  std::function<void(const model_request&)> before;  ///< may be empty
 
 private:
   std::deque<model_reply> replies_;

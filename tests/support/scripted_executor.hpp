@@ -103,6 +103,9 @@ public:
 
   std::string_view isolation() const noexcept override { return "none (scripted)"; }
 
+  /// Ends the snippet that hangs.
+  void finish_snippet(snippet_outcome o) { std::exchange(hanging_, nullptr)(std::move(o)); }
+
   /// As if the running code had called a tool.
   void call_tool(code_call c) { call_(std::move(c)); }
 

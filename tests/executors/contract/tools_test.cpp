@@ -295,3 +295,23 @@ CONTRACT_CASE("an unknown tool, and one without a listener, fail as such", "[too
                      "troupe_tools.make_tool({'name': 'forged'}, b, None)()"))
         == "raised ToolError: there is no tool 'forged'");
 }
+
+CONTRACT_CASE("the time of a call that has its own is not the snippet's", "[tools]") {
+  auto slow = make_tool("ask", {});
+  slow.own_time = true;
+  auto s = fx.open(spec_with({slow, make_tool("echo", {})}));
+  s->listen({}, [&, box = s.get()](const code_call& c) {
+    fx.io.in(c.tool == "ask" ? 900ms : 0ms, [box, id = c.id] { box->answer(id, json{"late"}); });
+  });
+  auto now = steady_clock::now();
+  snippet patient{"a = ask()\nb = ask()\n(a, b)", false, now + 500ms, now + 1500ms};
+  auto o = fx.run(*s, patient);
+  CHECK(tagged(o).find("late") != std::string::npos);
+  CHECK(o.end == snippet_end::ok);
+  CHECK(o.usage.wall >= 1800ms);
+  now = steady_clock::now();
+  auto after_it = fx.run(*s, snippet{"ask()\nwhile True: pass", false, now + 300ms, now + 9s});
+  CHECK(after_it.end == snippet_end::soft_timeout);
+  CHECK(after_it.usage.wall >= 1100ms);
+  CHECK(after_it.usage.wall < 5s);
+}
