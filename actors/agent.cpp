@@ -2,9 +2,12 @@
 
 #include "actors/caf_glue.hpp"
 #include "actors/child_runs.hpp"
+#include "actors/hook_gate.hpp"
 #include "runtime/agent/agent_machine.hpp"
 #include "runtime/agent/managed_agent.hpp"
 #include "runtime/core/overloaded.hpp"
+#include "runtime/core/text.hpp"
+#include "runtime/model/reply_json.hpp"
 
 #include <caf/stateful_actor.hpp>
 
@@ -31,6 +34,11 @@ public:
       machine_{context_->agent, context_->encode, context_->start, run_.run} {
     if (!context_->team.empty())
       children_ = std::make_unique<child_runs>(self_, context_);
+    if (context_->hooks && !context_->hooks->empty())
+      hooks_ = std::make_unique<hook_gate>(
+        self_, context_->hooks,
+        [this](const run_hook& hook, const hook_event& e, std::string_view did,
+               const std::string& why) { note_hook(hook, e, did, why); });
   }
 
   ~agent_state() {
@@ -105,8 +113,11 @@ private:
     }
     auto keep = keeper();
     keep.add(std::string{kind_of(w.event)}, [&] { return payload_of(w.event); });
-    for (const auto& c : commands)
+    for (const auto& c : commands) {
       keep_command(keep, c);
+      if (auto* x = std::get_if<note>(&c); x != nullptr && x->kind == "observation")
+        tell_hooks(hook_point::after_step, [&] { return x->payload; });
+    }
     committing_ = true;
     commit(std::move(keep.entry),
            [this, commands = std::move(commands), then = std::move(w.then)]() mutable {
@@ -142,15 +153,170 @@ private:
 
   void execute(agent_command c) {
     std::visit(overloaded{
-                 [this](ask_model& x) { ask(std::move(x.request)); },
-                 [this](run_code& x) { run(std::move(x.code)); },
+                 [this](ask_model& x) { ask_by_leave(std::move(x.request)); },
+                 [this](run_code& x) { run_by_leave(std::move(x.code)); },
                  [](note&) {},
                  [this](abandon&) { abandon_effects(); },
                  [this](finish& x) { end(std::move(x)); },
-                 [this](call_tool& x) { call(std::move(x), 0); },
+                 [this](call_tool& x) { call_by_leave(std::move(x)); },
                  [](await_more&) {},
                },
                c);
+  }
+
+  // --- hooks
+  // --------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool hooked(hook_point at) const { return hooks_ && hooks_->wants(at); }
+
+  [[nodiscard]] hook_event at_hook(hook_point at, json what) const {
+    if (!what.contains("step"))
+      what["step"] = machine_.step();
+    return {at, run_.run, context_->agent->options.name, std::move(what)};
+  }
+
+  /// Runs `then` with what the hooks say; at once when there is none of that point.
+  template <class Then>
+  void by_leave(hook_point at, json what, Then then) {
+    if (hooked(at))
+      hooks_->ask(at_hook(at, std::move(what)), std::move(then));
+    else
+      then(hook_verdict{});
+  }
+
+  /// `what` is only made when somebody hears it.
+  template <class What>
+  void tell_hooks(hook_point at, What what) const {
+    if (hooked(at))
+      hooks_->tell(at_hook(at, what()));
+  }
+
+  void note_hook(const run_hook& hook, const hook_event& e, std::string_view did,
+                 const std::string& why) {
+    auto keep = keeper();
+    keep.add("hook", [&] {
+      json out{{"hook", hook.name}, {"at", to_string(e.at)}, {"did", did}, {"why", to_utf8(why)}};
+      if (auto call = e.what.find("call"); call != e.what.end())
+        out["call"] = *call;
+      return out;
+    });
+    commit(std::move(keep.entry), [] {});
+  }
+
+  void ask_by_leave(model_request request) {
+    if (!hooked(hook_point::before_step) && !hooked(hook_point::before_model)) {
+      ask(std::move(request));
+      return;
+    }
+    asked_ = context_->clock->now();
+    auto mine = ++effect_;
+    by_leave(hook_point::before_step, json::object(),
+             [this, mine, request = std::move(request)](const hook_verdict& v) mutable {
+               if (mine != effect_)
+                 return;
+               if (v.vetoed)
+                 refuse_ask(v.reason);
+               else
+                 ask_as_allowed(std::move(request));
+             });
+  }
+
+  void ask_as_allowed(model_request request) {
+    auto& s = *request.settings;
+    json what{{"model", s.model}, {"extra_body", s.extra_body}};
+    if (s.temperature)
+      what["temperature"] = *s.temperature;
+    if (s.max_output_tokens)
+      what["max_output_tokens"] = *s.max_output_tokens;
+    if (s.seed)
+      what["seed"] = *s.seed;
+    by_leave(hook_point::before_model, std::move(what),
+             [this, mine = effect_, request = std::move(request)](const hook_verdict& v) mutable {
+               if (mine != effect_)
+                 return;
+               if (v.vetoed) {
+                 refuse_ask(v.reason);
+                 return;
+               }
+               if (!v.changed.is_null())
+                 request.settings = changed_settings(*request.settings, v.changed);
+               ask(std::move(request));
+             });
+  }
+
+  static std::shared_ptr<const model_settings> changed_settings(model_settings s,
+                                                                const json& changed) {
+    if (changed.contains("temperature"))
+      s.temperature = changed["temperature"].get<double>();
+    if (changed.contains("max_output_tokens"))
+      s.max_output_tokens = changed["max_output_tokens"].get<std::uint32_t>();
+    if (changed.contains("seed"))
+      s.seed = changed["seed"].get<std::int64_t>();
+    if (changed.contains("extra_body"))
+      s.extra_body = changed["extra_body"];
+    return std::make_shared<const model_settings>(std::move(s));
+  }
+
+  void refuse_ask(const std::string& why) {
+    on_model_answer({tl::unexpected(
+      model_failure{failure_class::cancelled, "a hook ended the run: " + to_utf8(why), {}, 0})});
+  }
+
+  void run_by_leave(snippet code) {
+    if (!hooked(hook_point::before_code)) {
+      run(std::move(code));
+      return;
+    }
+    auto asked = context_->clock->now();
+    json what{{"code", code.code}};
+    by_leave(
+      hook_point::before_code, std::move(what),
+      [this, mine = ++effect_, asked, code = std::move(code)](const hook_verdict& v) mutable {
+        if (mine != effect_)
+          return;
+        if (v.vetoed) {
+          apply(snippet_done{not_run(v.reason)});
+          return;
+        }
+        if (!v.changed.is_null())
+          code.code = v.changed["code"].get<std::string>();
+        delay(code, context_->clock->now() - asked);
+        run(std::move(code));
+      });
+  }
+
+  static snippet_outcome not_run(const std::string& why) {
+    snippet_outcome o;
+    o.end = snippet_end::raised;
+    auto text = "the code was not run: " + to_utf8(why);
+    o.error = snippet_error{"PermissionError", text, 0, "PermissionError: " + text + "\n"};
+    return o;
+  }
+
+  /// Time spent waiting is not the snippet's: its deadlines move with it.
+  static void delay(snippet& code, steady_clock::duration waited) {
+    code.soft_deadline = after(code.soft_deadline, waited);
+    code.hard_deadline = after(code.hard_deadline, waited);
+  }
+
+  static json call_shown(call_id call, const std::string& tool, const json& arguments) {
+    return {{"call", call.value}, {"tool", tool}, {"arguments", arguments}};
+  }
+
+  void call_by_leave(call_tool x) {
+    auto shown = hooked(hook_point::before_tool) ? call_shown(x.call, x.tool, x.arguments) : json{};
+    by_leave(hook_point::before_tool, std::move(shown),
+             [this, x = std::move(x)](const hook_verdict& v) mutable {
+               if (machine_.finished())
+                 return;
+               if (v.vetoed) {
+                 settle_call({}, {x.call, fail(errc::denied, to_utf8(v.reason)), {}}, x.tool);
+                 return;
+               }
+               if (!v.changed.is_null())
+                 x.arguments = v.changed["arguments"];
+               call(std::move(x), 0);
+             });
   }
 
   // --- the model
@@ -213,6 +379,9 @@ private:
     asking_ = false;
     open_ask_ = {};  // its view of the transcript would make the next append copy it
     model_wait_ += std::chrono::duration_cast<micros>(context_->clock->now() - asked_);
+    tell_hooks(hook_point::after_model, [&] {
+      return x.outcome ? to_json(*x.outcome) : json{{"error", to_utf8(x.outcome.error().detail)}};
+    });
     if (!x.outcome) {
       apply(model_failed{std::move(x.outcome.error())});
       return;
@@ -269,10 +438,7 @@ private:
           }
           box_ = std::move(x.sandbox);
           ++sandboxes_;
-          // Time spent waiting for a place is not the snippet's: its deadlines move with it.
-          auto waited = context_->clock->now() - open_asked;
-          code.soft_deadline = after(code.soft_deadline, waited);
-          code.hard_deadline = after(code.hard_deadline, waited);
+          delay(code, context_->clock->now() - open_asked);
           run_in_box(std::move(code));
         },
         [this, mine = effect_, code, tries](const caf::error& e) {
@@ -318,7 +484,9 @@ private:
       box_ = nullptr;  // it closes itself
     if (children_)
       children_->cancel("the code that called for it has ended");
-    apply(snippet_done{std::move(o)});
+    agent_event done{snippet_done{std::move(o)}};
+    tell_hooks(hook_point::after_code, [&] { return to_json(done); });
+    apply(std::move(done));
   }
 
   void on_connection(const egress_record& r) {
@@ -355,9 +523,10 @@ private:
       wait_then([this, x = std::move(x), tries] { call(x, tries + 1); });
       return;
     }
-    ask_host(host, id, x.tool, std::move(x.arguments), [this, id](result<json> outcome) {
-      apply(tool_replied{id, std::move(outcome)});
-    });
+    ask_host(host, id, x.tool, std::move(x.arguments),
+             [this, id, tool = x.tool](result<json> outcome) {
+               settle_call({}, {id, std::move(outcome), {}}, tool);
+             });
   }
 
   /// Calls from code: their answers go back in.
@@ -368,16 +537,33 @@ private:
     auto keep = keeper();
     keep_call(keep, x.call.id, x.call.tool, x.call.arguments);
     commit(std::move(keep.entry), [this, x = std::move(x)]() mutable {
-      auto id = x.call.id;
-      if (auto* who = member(x.call.tool)) {
-        start_child_run(*who, id, x.call.arguments, x.sandbox);
-        return;
-      }
-      ask_host(next_host(), id, x.call.tool, std::move(x.call.arguments),
-               [this, id, box = x.sandbox](result<json> outcome) {
-                 on_tool_answer(box, {id, std::move(outcome)});
+      auto shown = hooked(hook_point::before_tool)
+                     ? call_shown(x.call.id, x.call.tool, x.call.arguments)
+                     : json{};
+      by_leave(hook_point::before_tool, std::move(shown),
+               [this, x = std::move(x)](const hook_verdict& v) mutable {
+                 if (v.vetoed) {
+                   settle_call(x.sandbox, {x.call.id, fail(errc::denied, to_utf8(v.reason)), {}},
+                               x.call.tool);
+                   return;
+                 }
+                 if (!v.changed.is_null())
+                   x.call.arguments = v.changed["arguments"];
+                 call_for_code(std::move(x));
                });
     });
+  }
+
+  void call_for_code(tool_wanted x) {
+    auto id = x.call.id;
+    if (auto* who = member(x.call.tool)) {
+      start_child_run(*who, id, x.call.arguments, x.sandbox);
+      return;
+    }
+    ask_host(next_host(), id, x.call.tool, std::move(x.call.arguments),
+             [this, id, box = x.sandbox, tool = x.call.tool](result<json> outcome) {
+               settle_call(box, {id, std::move(outcome), {}}, tool);
+             });
   }
 
   void on_tool_answer(const caf::actor& box, tool_answer answer) {
@@ -399,7 +585,7 @@ private:
                        caf::actor box) {
     auto fitted = who.arguments->call(who.tool.name, arguments, {run_.run, call});
     if (!fitted) {
-      settle_call(box, {call, fail(fitted.error()), {}});
+      settle_call(box, {call, fail(fitted.error()), {}}, who.tool.name);
       return;
     }
     auto run = context_->numbers->take();
@@ -411,10 +597,11 @@ private:
                                    task = managed_task(*who.agent->agent, *fitted)]() mutable {
       // Nobody waits for it any more when the code that called has ended meanwhile.
       if (!machine_.finished() && (!box || code_runs_))
-        children_->begin(who, child_run(run, call), std::move(task), time_left(),
-                         [this, call, box](result<json> outcome, const run_finished& end) {
-                           on_child_end(box, call, std::move(outcome), end);
-                         });
+        children_->begin(
+          who, child_run(run, call), std::move(task), time_left(),
+          [this, &who, call, box](result<json> outcome, const run_finished& end) {
+            on_child_end(box, {call, std::move(outcome), usage_of(end.end)}, who.tool.name, end);
+          });
     });
   }
 
@@ -435,21 +622,30 @@ private:
     return std::max(left, millis{1});
   }
 
-  void on_child_end(const caf::actor& box, call_id call, result<json> outcome,
+  void on_child_end(const caf::actor& box, tool_replied reply, const std::string& tool,
                     const run_finished& end) {
     sandboxes_ += end.sandboxes;
     tool_calls_ += end.tool_calls;
     note_model(end.model);
     if (ending_) {  // the loop has ended: what it cost is told with its end
-      *ending_ += usage_of(end.end);
+      *ending_ += *reply.used;
       if (!children_->any())
         end_now(*std::exchange(ending_, nullptr));
       return;
     }
-    settle_call(box, {call, std::move(outcome), usage_of(end.end)});
+    settle_call(box, std::move(reply), tool);
   }
 
-  void settle_call(const caf::actor& box, tool_replied reply) {
+  /// A call has ended: the loop's own, or one of the code's in `box`.
+  void settle_call(const caf::actor& box, tool_replied reply, const std::string& tool) {
+    tell_hooks(hook_point::after_tool, [&] {
+      json what{{"call", reply.call.value}, {"tool", tool}};
+      if (reply.outcome)
+        what["value"] = *reply.outcome;
+      else
+        what["error"] = to_utf8(reply.outcome.error().detail);
+      return what;
+    });
     if (!box) {
       apply(std::move(reply));
       return;
@@ -522,6 +718,11 @@ private:
   }
 
   void report(finish how) {
+    tell_hooks(hook_point::run_ended, [&] {
+      json what{{"end", to_string(how.end)}, {"error", how.error}};
+      what["answer"] = how.answer ? to_plain(how.answer->tagged) : json{};
+      return what;
+    });
     run_finished done;
     done.run = run_.run;
     done.end = std::move(how);
@@ -650,6 +851,7 @@ private:
   std::shared_ptr<budget_account> payer_;
   agent_run run_;
   agent_machine machine_;
+  std::unique_ptr<hook_gate> hooks_;      // null: nobody is asked
   std::unique_ptr<child_runs> children_;  // null: there is nobody to call
   std::unique_ptr<finish> ending_;        // while they end
   std::vector<waiting_event> waiting_;    // rarely more than one; an empty deque takes 600 bytes

@@ -8,6 +8,7 @@
 #include "actors/messages.hpp"
 #include "runtime/agent/agent_options.hpp"
 #include "runtime/model/codec.hpp"
+#include "runtime/policy/hooks.hpp"
 
 #include <caf/event_based_actor.hpp>
 
@@ -55,7 +56,8 @@ struct agent_context {
   std::shared_ptr<address> agents;  ///< the supervisor that starts the runs of `team`
   std::shared_ptr<run_numbers> numbers;
   std::vector<managed_agent> team;
-  std::uint32_t levels = 0;  ///< of agents below this one
+  std::uint32_t levels = 0;                            ///< of agents below this one
+  std::shared_ptr<const std::vector<run_hook>> hooks;  ///< empty: none; valid
   std::vector<std::shared_ptr<address>> tool_hosts;
   sandbox_spec sandbox;
   timers* clock = nullptr;

@@ -11,6 +11,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -56,6 +57,11 @@ child_spec permanent(std::string name, std::shared_ptr<address> where,
   spec.start = std::move(start);
   spec.where = std::move(where);
   return spec;
+}
+
+bool asked_at(const std::vector<run_hook>& hooks, hook_point at) {
+  return std::ranges::any_of(
+    hooks, [at](auto& hook) { return std::ranges::find(hook.points, at) != hook.points.end(); });
 }
 
 }  // namespace
@@ -305,6 +311,11 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
     c->sandbox.tools.push_back(member.tool);
   }
   c->team = std::move(team);
+  c->hooks = impl_->options.hooks;
+  // Whoever is asked about a tool may take his time.
+  if (c->hooks && asked_at(*c->hooks, hook_point::before_tool))
+    for (auto& tool : c->sandbox.tools)
+      tool.own_time = true;
   return c;
 }
 

@@ -45,6 +45,7 @@ struct runtime_options {
   budget_limits budget{};                ///< of everything that this runtime does, all jobs
   std::string currency = "USD";
   executor_pool_options pool;
+  std::shared_ptr<const std::vector<run_hook>> hooks;  ///< of all runs; valid; null: none
   millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
 };
 
