@@ -517,7 +517,7 @@ private:
       return;
     }
     auto id = x.call;
-    auto host = next_host();
+    auto host = host_for(x.tool);
     if (!host && tries < ask_again_limit) {  // being restarted: nothing has been carried out yet
       --tool_calls_;
       wait_then([this, x = std::move(x), tries] { call(x, tries + 1); });
@@ -560,7 +560,7 @@ private:
       start_child_run(*who, id, x.call.arguments, x.sandbox);
       return;
     }
-    ask_host(next_host(), id, x.call.tool, std::move(x.call.arguments),
+    ask_host(host_for(x.call.tool), id, x.call.tool, std::move(x.call.arguments),
              [this, id, box = x.sandbox, tool = x.call.tool](result<json> outcome) {
                settle_call(box, {id, std::move(outcome), {}}, tool);
              });
@@ -658,7 +658,9 @@ private:
     apply(std::move(reply), [box, answer = std::move(answer)] { glue::post(box, answer); });
   }
 
-  caf::actor next_host() {
+  caf::actor host_for(const std::string& tool) {
+    if (auto served = context_->served.find(tool); served != context_->served.end())
+      return served->second->get();
     auto& all = context_->tool_hosts;
     return all.empty() ? caf::actor{} : all[next_host_++ % all.size()]->get();
   }

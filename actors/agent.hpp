@@ -13,6 +13,7 @@
 #include <caf/event_based_actor.hpp>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ struct agent_context {
   std::uint32_t levels = 0;                            ///< of agents below this one
   std::shared_ptr<const std::vector<run_hook>> hooks;  ///< empty: none; valid
   std::vector<std::shared_ptr<address>> tool_hosts;
+  /// Who answers calls of these tools instead of a tool host, by the same message.
+  std::map<std::string, std::shared_ptr<address>> served;
   sandbox_spec sandbox;
   timers* clock = nullptr;
   job_share job;                           ///< whose calls these are, where several share a model
