@@ -122,6 +122,7 @@ private:
     agent_run own{m.run, plan_.sample, {}, caf::actor{self_}};
     own.manager = managed_by{id_, call_id{}, 1, plan_.members[who].agent->budget,
                              plan_.members[who].agent->job};
+    keep("child_started", {{"agent", plan_.members[who].card.name}, {"run", m.run.value}});
     child_spec spec;
     spec.name = "run-" + to_string(m.run);
     spec.restart = restart_type::temporary;

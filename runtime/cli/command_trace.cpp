@@ -102,8 +102,11 @@ int print_trace(const wanted& w) {
   if (events->empty())
     return complain(usage,
                     "there is no run " + std::to_string(run->value) + " in '" + w.journal + "'");
+  auto children = [&](run_id which) {
+    return (*store)->events(which).value_or(std::vector<journal_event>{});
+  };
   if (w.json) {
-    std::puts(dump_json(trace_json(*events)).c_str());
+    std::puts(dump_json(trace_json(*events, children)).c_str());
     return done;
   }
   std::optional<run_result> ended;
@@ -111,7 +114,7 @@ int print_trace(const wanted& w) {
                          [&](const run_result& r) { return r.run == *run; });
   if (it != results->end())
     ended = *it;
-  std::fputs(render_trace(*events, ended, look(w)).c_str(), stdout);
+  std::fputs(render_trace(*events, ended, look(w), children).c_str(), stdout);
   return done;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t body_indent = 4;
 constexpr std::size_t line_bytes = 300;
+constexpr unsigned max_levels = 16;  // of managed agents; a damaged journal may say anything
 
 std::string text_of(const json& object, std::string_view key) {
   return string_or(object, key);
@@ -73,6 +74,15 @@ public:
       auto end = rest.find('\n');
       wrap(rest.substr(0, end), mark);
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+  }
+
+  /// Another timeline, within this one.
+  void insert(std::string_view lines) {
+    for (auto rest = lines; !rest.empty();) {
+      auto end = std::min(rest.find('\n'), rest.size() - 1);
+      out_ += "  | " + std::string{rest.substr(0, end)} + "\n";
+      rest.remove_prefix(end + 1);
     }
   }
 
@@ -261,6 +271,22 @@ void show(timeline& t, const shown_event& e, bool full) {
     return show_tool_reply(t, e);
   if (kind == "connection")
     return show_connection(t, e);
+  if (kind == "child_started")
+    return t.heading(
+      e.at, kind,
+      fmt::format("{}, run {}", text_of(e.payload, "agent"), count_of(e.payload, "run")));
+  if (kind == "hook")
+    return t.heading(e.at, kind,
+                     fmt::format("{} {} at {}: {}", text_of(e.payload, "hook"),
+                                 text_of(e.payload, "did"), text_of(e.payload, "at"),
+                                 text_of(e.payload, "why")),
+                     text_of(e.payload, "did") != "changed");
+  if (kind == "letter") {
+    t.heading(e.at, kind,
+              fmt::format("{} to {}: {}", text_of(e.payload, "from"), text_of(e.payload, "to"),
+                          text_of(e.payload, "kind")));
+    return t.block(text_of(e.payload, "text"));
+  }
   if (kind == "sandbox_failed" || kind == "cancel_requested")
     return t.heading(e.at, kind, text_of(e.payload, "detail") + text_of(e.payload, "reason"), true);
   if (kind == "run_ended")
@@ -282,36 +308,67 @@ void show_result(timeline& t, const run_result& r, double at) {
                         r.score_note.empty() ? "" : " (" + r.score_note + ")"));
 }
 
-}  // namespace
+/// What all the timelines of one trace share.
+struct trace_of {
+  const trace_options& options;
+  const events_of_run& children;
+  std::int64_t begin = 0;
 
-std::string render_trace(const std::vector<journal_event>& events,
-                         const std::optional<run_result>& ended, const trace_options& options) {
-  timeline t{options};
+  [[nodiscard]] std::vector<journal_event> events_below(const journal_event& e, const json& payload,
+                                                        unsigned level) const {
+    auto run = e.kind == "child_started" ? count_of(payload, "run") : 0;
+    return run != 0 && children && level < max_levels ? children(run_id{run})
+                                                      : std::vector<journal_event>{};
+  }
+};
+
+std::string render(const std::vector<journal_event>& events, const trace_of& trace,
+                   unsigned level) {
+  timeline t{trace.options};
   std::vector<shown_event> shown;
   shown.reserve(events.size());
   for (const auto& e : events)
-    shown.push_back(
-      {e, payload_of(e), nullptr, static_cast<double>(e.at - events.front().at) / 1e6});
+    shown.push_back({e, payload_of(e), nullptr, static_cast<double>(e.at - trace.begin) / 1e6});
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    if (i + 1 < shown.size() && shown[i + 1].event.kind == "action" && !options.full)
+    if (i + 1 < shown.size() && shown[i + 1].event.kind == "action" && !trace.options.full)
       shown[i].next_action = &shown[i + 1].payload;
-    show(t, shown[i], options.full);
+    show(t, shown[i], trace.options.full);
+    t.insert(render(trace.events_below(shown[i].event, shown[i].payload, level), trace, level + 1));
   }
-  if (ended)
-    show_result(t, *ended, shown.empty() ? 0 : shown.back().at);
   return t.finish();
 }
 
-json trace_json(const std::vector<journal_event>& events) {
+json listed(const std::vector<journal_event>& events, const trace_of& trace, unsigned level) {
   auto out = json::array();
   for (const auto& e : events) {
     auto payload = payload_of(e);
+    auto below = trace.events_below(e, payload, level);
     out.push_back({{"seq", e.seq},
                    {"at_us", e.at},
                    {"kind", e.kind},
                    {"payload", payload.is_null() ? json(to_utf8(e.payload)) : std::move(payload)}});
+    if (!below.empty())
+      out.back()["events"] = listed(below, trace, level + 1);
   }
   return out;
+}
+
+}  // namespace
+
+std::string render_trace(const std::vector<journal_event>& events,
+                         const std::optional<run_result>& ended, const trace_options& options,
+                         const events_of_run& children) {
+  auto begin = events.empty() ? 0 : events.front().at;
+  auto out = render(events, {options, children, begin}, 0);
+  if (!ended)
+    return out;
+  timeline t{options};
+  show_result(t, *ended, events.empty() ? 0 : static_cast<double>(events.back().at - begin) / 1e6);
+  return out + t.finish();
+}
+
+json trace_json(const std::vector<journal_event>& events, const events_of_run& children) {
+  return listed(events, {{}, children, 0}, 0);
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 
 #include "runtime/journal/journal.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,16 +17,23 @@ struct trace_options {
   bool color = false;
 };
 
+/// The events of another run of the same journal; none for one that is not there.
+using events_of_run = std::function<std::vector<journal_event>(run_id)>;
+
 /// Each event as "+1.234s  kind  facts" with its text indented below. Kinds are those of
 /// runtime/agent/events.hpp, the agent's notes and the tools' events; of any other the payload is
 /// shown as compact JSON, and so is a payload of another shape than expected. All text that the
 /// model, a tool or a sandbox wrote is made safe for a terminal.
-/// `ended` is the run's result, if it has one.
+/// `ended` is the run's result, if it has one. The runs of managed agents stand where they began,
+/// with a bar before them, on the same clock; without `children` only their numbers do.
 [[nodiscard]] std::string render_trace(const std::vector<journal_event>& events,
                                        const std::optional<run_result>& ended,
-                                       const trace_options& options = {});
+                                       const trace_options& options = {},
+                                       const events_of_run& children = {});
 
-/// An array of {seq, at_us, kind, payload}; a payload that is not JSON is kept as a text.
-[[nodiscard]] json trace_json(const std::vector<journal_event>& events);
+/// An array of {seq, at_us, kind, payload}; a payload that is not JSON is kept as a text. Where a
+/// managed agent's run began, "events" is the same of that run.
+[[nodiscard]] json trace_json(const std::vector<journal_event>& events,
+                              const events_of_run& children = {});
 
 }  // namespace troupe

@@ -194,3 +194,40 @@ TEST_CASE("the JSON of a trace keeps payloads, and text where there is no JSON",
   CHECK(j[0]["at_us"] == 1'005'000);
   CHECK(j[1] == json{{"seq", 9}, {"at_us", 7}, {"kind", "x"}, {"payload", "not json"}});
 }
+
+TEST_CASE("a managed agent's run stands where it began, on its manager's clock", "[trace]") {
+  std::vector<journal_event> manager{
+    at(0, "run_started", {{"task", "Find out."}, {"sample_id", "s1"}}),
+    at(100, "child_started", {{"call", 1}, {"agent", "search"}, {"run", 2}}),
+    at(900, "tool_replied", {{"call", 1}, {"value", "4"}}),
+  };
+  std::vector<journal_event> child{at(150, "run_started", {{"task", "Look it up."}}),
+                                   at(800, "run_ended", {{"end", "success"}, {"turns", 1}})};
+  auto of_run = [&](run_id run) { return run == run_id{2} ? child : std::vector<journal_event>{}; };
+  auto text = render_trace(manager, std::nullopt, {}, of_run);
+  INFO(text);
+  CHECK(has(text, "   +0.100s  child_started  search, run 2\n"
+                  "  |    +0.150s  run_started\n  |     Look it up.\n  |    +0.800s  run_ended"));
+  CHECK(text.find("run_ended") < text.find("tool_replied"));
+  CHECK_FALSE(has(render_trace(manager, std::nullopt), "Look it up."));
+  auto listed = trace_json(manager, of_run);
+  CHECK(listed[1]["events"].size() == 2);
+  CHECK_FALSE(listed[0].contains("events"));
+}
+
+TEST_CASE("a journal whose runs call each other in a circle has an end", "[trace]") {
+  std::vector<journal_event> circle{at(0, "child_started", {{"agent", "a"}, {"run", 1}})};
+  auto text = render_trace(circle, std::nullopt, {}, [&](run_id) { return circle; });
+  CHECK(text.size() < 20'000);
+}
+
+TEST_CASE("letters and hooks are told in a line", "[trace]") {
+  auto text = render_trace(
+    {at(0, "letter", {{"from", "a"}, {"to", "b"}, {"kind", "question"}, {"text", "How many?"}}),
+     at(1, "hook",
+        {{"hook", "guard"}, {"at", "before_code"}, {"did", "vetoed"}, {"why", "no files"}})},
+    std::nullopt);
+  INFO(text);
+  CHECK(has(text, "letter  a to b: question\n    How many?\n"));
+  CHECK(has(text, "hook  guard vetoed at before_code: no files\n"));
+}
