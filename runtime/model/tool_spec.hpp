@@ -17,6 +17,7 @@ struct tool_spec {
   std::string output_type = "any";  ///< smolagents' word: string, number, object, any, ...
   bool ends_run = false;            ///< its result is the run's answer (final_answer)
   bool idempotent = false;          ///< may be repeated when its outcome is unknown
+  ordered_json output_schema{};     ///< JSON Schema of the result; null: not known
 };
 
 }  // namespace troupe
