@@ -55,10 +55,6 @@ private:
   std::vector<std::shared_ptr<const entry>> tools_;
 };
 
-/// Checks a JSON value against a JSON Schema (drafts 4 to 7).
-/// Errors  invalid_argument: each violation with its place, for the model to mend.
-[[nodiscard]] result<void> check_schema(const json& schema, const json& value);
-
 /// The answer of a run: ends the snippet at once. One argument, `answer`, of any type.
 [[nodiscard]] tool final_answer_tool();
 

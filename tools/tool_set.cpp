@@ -1,8 +1,8 @@
 #include "runtime/agent/python_name.hpp"
 #include "runtime/core/text.hpp"
+#include "runtime/model/schema.hpp"
+#include "runtime/model/schema_fit.hpp"
 #include "runtime/model/tool_schema.hpp"
-#include "tools/argument_fit.hpp"
-#include "tools/schema.hpp"
 #include "tools/tool.hpp"
 
 #include <algorithm>

@@ -68,6 +68,14 @@ mock_error error_of(fault_kind kind, wire_format wire) {
   case fault_kind::bad_request:
     return {400, "This request is invalid, as the mock server's script asks.",
             "invalid_request_error", "", ""};
+  case fault_kind::context_length:
+    return {400,
+            anthropic
+              ? "prompt is too long: 208310 tokens > 200000 maximum"
+              : "This model's maximum context length is 8192 tokens. However, your messages "
+                "resulted in 10025 tokens. Please reduce the length of the messages.",
+            "invalid_request_error", anthropic ? "" : "messages",
+            anthropic ? "" : "context_length_exceeded"};
   case fault_kind::error_event:
     if (anthropic)
       return error_of(fault_kind::overloaded, wire);

@@ -21,7 +21,7 @@ struct mock_error {
   bool operator==(const mock_error&) const = default;
 };
 
-/// The error that a fault of kinds rate_limited to bad_request, or error_event, is shown by.
+/// The error that a fault of kinds rate_limited to context_length, or error_event, is shown by.
 [[nodiscard]] mock_error error_of(fault_kind kind, wire_format wire);
 
 /// What is said to a request that was turned away. For ever, when it could never fit.

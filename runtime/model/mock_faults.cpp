@@ -7,10 +7,10 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 16> names = {
-  "rate_limited", "overloaded",  "server", "gateway",    "timeout", "quota",
-  "auth",         "bad_request", "reset",  "drop",       "cut",     "truncated",
-  "wrong_type",   "stall",       "slow",   "error_event"};
+constexpr std::array<std::string_view, 17> names = {
+  "rate_limited", "overloaded",  "server",         "gateway", "timeout",    "quota",
+  "auth",         "bad_request", "context_length", "reset",   "drop",       "cut",
+  "truncated",    "wrong_type",  "stall",          "slow",    "error_event"};
 
 bool holds(const fault_rule& rule, std::uint64_t number, millis elapsed) {
   if (rule.every > 0 && (number - 1) % rule.every >= rule.burst)
@@ -117,6 +117,8 @@ fault_kind fault_of(failure_class kind) noexcept {
     return fault_kind::auth;
   case failure_class::bad_request:
     return fault_kind::bad_request;
+  case failure_class::context_length:
+    return fault_kind::context_length;
   case failure_class::cancelled:
     return fault_kind::drop;
   case failure_class::server:

@@ -15,22 +15,23 @@
 namespace troupe {
 
 enum class fault_kind : std::uint8_t {
-  rate_limited,  ///< 429, with the wait that the rule names
-  overloaded,    ///< 503; Anthropic: 529
-  server,        ///< 500
-  gateway,       ///< 502 with a page of HTML
-  timeout,       ///< no answer for `pause`, then the connection closes
-  quota,         ///< out of money: final
-  auth,          ///< 401
-  bad_request,   ///< 400
-  reset,         ///< a TCP reset instead of an answer
-  drop,          ///< the connection closes without an answer
-  cut,           ///< the connection closes within the body
-  truncated,     ///< a whole HTTP message whose JSON, or whose events, stop in the middle
-  wrong_type,    ///< 200 with a page of HTML
-  stall,         ///< nothing comes for `pause` in the middle of the body
-  slow,          ///< every piece of the body comes `pause` late
-  error_event    ///< a stream ends with an error event in its middle; plain: as `server`
+  rate_limited,    ///< 429, with the wait that the rule names
+  overloaded,      ///< 503; Anthropic: 529
+  server,          ///< 500
+  gateway,         ///< 502 with a page of HTML
+  timeout,         ///< no answer for `pause`, then the connection closes
+  quota,           ///< out of money: final
+  auth,            ///< 401
+  bad_request,     ///< 400
+  context_length,  ///< 400, as for a prompt that is longer than the model can read
+  reset,           ///< a TCP reset instead of an answer
+  drop,            ///< the connection closes without an answer
+  cut,             ///< the connection closes within the body
+  truncated,       ///< a whole HTTP message whose JSON, or whose events, stop in the middle
+  wrong_type,      ///< 200 with a page of HTML
+  stall,           ///< nothing comes for `pause` in the middle of the body
+  slow,            ///< every piece of the body comes `pause` late
+  error_event      ///< a stream ends with an error event in its middle; plain: as `server`
 };
 
 [[nodiscard]] std::string_view to_string(fault_kind kind) noexcept;

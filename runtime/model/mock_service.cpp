@@ -65,7 +65,8 @@ void bound_reply(const mock_ask& ask, mock_message& m) {
 bool is_answered_by_error(fault_kind kind, bool stream) {
   return kind == fault_kind::rate_limited || kind == fault_kind::overloaded
          || kind == fault_kind::server || kind == fault_kind::quota || kind == fault_kind::auth
-         || kind == fault_kind::bad_request || (kind == fault_kind::error_event && !stream);
+         || kind == fault_kind::bad_request || kind == fault_kind::context_length
+         || (kind == fault_kind::error_event && !stream);
 }
 
 /// Pieces that leave at the same moment leave together.

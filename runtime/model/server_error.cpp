@@ -62,6 +62,37 @@ bool is_out_of_money(unsigned status, const server_error& e) {
   return status == 402 || std::find(codes.begin(), codes.end(), e.code) != codes.end();
 }
 
+std::string lower_case(std::string text) {
+  for (auto& c : text)
+    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return text;
+}
+
+/// What servers call a prompt that is longer than the model can read. They have no common code.
+/// Source  OpenAI (code, and "maximum context length", as vLLM and Azure); Anthropic ("prompt is
+/// too
+///         long", "exceed context limit", request_too_large); llama.cpp
+///         (exceed_context_size_error); Gemini; Ollama; Mistral; Bedrock.
+bool is_too_long(unsigned status, const server_error& e) {
+  constexpr std::array<std::string_view, 3> codes = {
+    "context_length_exceeded", "exceed_context_size_error", "request_too_large"};
+  constexpr std::array<std::string_view, 9> words = {"maximum context length",
+                                                     "prompt is too long",
+                                                     "exceed context limit",
+                                                     "exceeds the available context size",
+                                                     "exceeds the context window",
+                                                     "exceeds the context length",
+                                                     "context window of this model",
+                                                     "exceeds the maximum number of tokens",
+                                                     "input is too long for requested model"};
+  if (status == 413 || std::find(codes.begin(), codes.end(), e.code) != codes.end())
+    return true;
+  auto text = lower_case(e.message);
+  return status >= 400 && status < 500 && status != 429
+         && std::any_of(words.begin(), words.end(),
+                        [&](auto word) { return text.find(word) != std::string::npos; });
+}
+
 constexpr std::string_view web_page = "a web page instead of an error: ";
 
 std::string_view mend_for(unsigned status, failure_class kind, const server_error& e) {
@@ -77,7 +108,7 @@ std::string_view mend_for(unsigned status, failure_class kind, const server_erro
     return "check the model name and the base URL";
   if (status >= 300 && status < 400)
     return "check the base URL: redirects are not followed";
-  if (status == 413)
+  if (kind == failure_class::context_length)
     return "the request is too large: shorten the context";
   if (status == 400 && e.message.find("schema") != std::string::npos)
     return "change the schema: each provider takes a part of JSON Schema only";
@@ -88,6 +119,8 @@ std::string_view mend_for(unsigned status, failure_class kind, const server_erro
 failure_class class_of(unsigned status, const server_error& e) {
   if (is_out_of_money(status, e))
     return failure_class::quota;
+  if (is_too_long(status, e))
+    return failure_class::context_length;
   switch (status) {
   case 401:
   case 403:

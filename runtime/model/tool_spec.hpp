@@ -18,6 +18,7 @@ struct tool_spec {
   bool ends_run = false;            ///< its result is the run's answer (final_answer)
   bool idempotent = false;          ///< may be repeated when its outcome is unknown
   bool own_time = false;            ///< what it takes does not count for the snippet that calls it
+  ordered_json output_schema{};     ///< JSON Schema of the result; null: not known
 };
 
 }  // namespace troupe

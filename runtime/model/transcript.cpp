@@ -62,8 +62,8 @@ void transcript::append(const chat_message& message) {
   constexpr std::size_t worth_keeping = 256u << 10;
   thread_local std::string scratch;
   scratch.clear();
-  state_ = encode_(scratch, message, state_);
-  write(scratch);
+  auto after = encode_(scratch, message, state());
+  write(scratch, after, message.from);
   if (scratch.capacity() > worth_keeping)
     scratch = {};
 }
@@ -71,25 +71,24 @@ void transcript::append(const chat_message& message) {
 transcript transcript::with_first(const chat_message& message) const {
   transcript out{encode_};
   out.append(message);
-  auto first = out.ends_.front();
+  auto first = out.marks_.front().end;
   if (size() > 1)
-    out.write(view().text().substr(ends_.front()));
-  out.ends_.resize(1);
+    out.write(view().text().substr(marks_.front().end), state(), marks_.back().from);
+  out.marks_.resize(1);
   for (std::size_t i = 1; i < size(); ++i)
-    out.ends_.push_back(ends_[i] - ends_.front() + first);
-  out.state_ = state_;
+    out.marks_.push_back(
+      {marks_[i].end - marks_.front().end + first, marks_[i].state, marks_[i].from});
   return out;
 }
 
 std::string transcript::message(std::size_t i) const {
-  std::size_t from = i == 0 ? 0 : ends_[i - 1];
-  auto piece = view().text().substr(from, ends_[i] - from);
+  auto piece = view().text().substr(start_of(i), marks_[i].end - start_of(i));
   if (piece.starts_with(','))
     piece.erase(0, 1);
   return piece;
 }
 
-void transcript::write(std::string_view piece) {
+void transcript::write(std::string_view piece, encoder_state state, role from) {
   auto end = bytes();
   auto whole = end + piece.size();
   if (last_) {
@@ -112,7 +111,7 @@ void transcript::write(std::string_view piece) {
     std::memcpy(last_->bytes.get(), piece.data(), piece.size());
     last_->used = static_cast<std::uint32_t>(piece.size());
   }
-  ends_.push_back(static_cast<std::uint32_t>(whole));
+  marks_.push_back({static_cast<std::uint32_t>(whole), state, from});
 }
 
 }  // namespace troupe

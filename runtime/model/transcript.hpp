@@ -75,21 +75,44 @@ public:
   /// Only that message is encoded.
   [[nodiscard]] transcript with_first(const chat_message& message) const;
 
-  [[nodiscard]] transcript_view view() const { return {last_, bytes(), state_}; }
+  [[nodiscard]] transcript_view view() const { return {last_, bytes(), state()}; }
 
   /// The wire form of message `i`, which must be below size(), without a comma before it. A copy.
   [[nodiscard]] std::string message(std::size_t i) const;
 
-  [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
+  /// Bytes of message `i`, which must be below size(), with what parts it from the one before.
+  [[nodiscard]] std::size_t bytes_of(std::size_t i) const noexcept {
+    return marks_[i].end - start_of(i);
+  }
+
+  /// Whose message it is.
+  [[nodiscard]] role from(std::size_t i) const noexcept { return marks_[i].from; }
+
+  [[nodiscard]] std::size_t size() const noexcept { return marks_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return marks_.empty() ? 0 : marks_.back().end;
+  }
 
 private:
-  void write(std::string_view piece);
+  friend class transcript_rewriter;
+
+  struct mark {
+    std::uint32_t end;    ///< offset past the message
+    encoder_state state;  ///< the encoder's, after it
+    role from;
+  };
+
+  [[nodiscard]] std::size_t start_of(std::size_t i) const noexcept {
+    return i == 0 ? 0 : marks_[i - 1].end;
+  }
+  [[nodiscard]] encoder_state state() const noexcept {
+    return marks_.empty() ? encoder_state{0} : marks_.back().state;
+  }
+  void write(std::string_view piece, encoder_state state, role from);
 
   message_encoder encode_;
   std::shared_ptr<transcript_chunk> last_;
-  std::vector<std::uint32_t> ends_;  ///< offset past each message
-  encoder_state state_ = 0;
+  std::vector<mark> marks_;
 };
 
 }  // namespace troupe

@@ -25,6 +25,7 @@ health health_by(failure_class kind) {
   case failure_class::quota:
   case failure_class::auth:
   case failure_class::bad_request:
+  case failure_class::context_length:
     return health::alive;
   case failure_class::bad_reply:
   case failure_class::cancelled:

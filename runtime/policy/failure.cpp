@@ -6,9 +6,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 12> names = {
-  "connect", "timeout", "rate_limited", "overloaded", "server", "bad_reply",
-  "quota",   "auth",    "bad_request",  "cancelled",  "budget", "unknown"};
+constexpr std::array<std::string_view, 13> names = {
+  "connect", "timeout",     "rate_limited",   "overloaded", "server", "bad_reply", "quota",
+  "auth",    "bad_request", "context_length", "cancelled",  "budget", "unknown"};
 
 }  // namespace
 
@@ -36,6 +36,7 @@ bool is_transient(failure_class kind) noexcept {
   case failure_class::quota:
   case failure_class::auth:
   case failure_class::bad_request:
+  case failure_class::context_length:
   case failure_class::cancelled:
   case failure_class::budget:
   case failure_class::unknown:

@@ -262,8 +262,9 @@ TEST_CASE("a failure of the script is one of HTTP", "[mock_service]") {
     const char* kind;
     unsigned status;
   };
-  for (auto [kind, status] : {row{"rate_limited", 429}, row{"overloaded", 503}, row{"server", 500},
-                              row{"quota", 429}, row{"auth", 401}, row{"bad_request", 400}}) {
+  for (auto [kind, status] :
+       {row{"rate_limited", 429}, row{"overloaded", 503}, row{"server", 500}, row{"quota", 429},
+        row{"auth", 401}, row{"bad_request", 400}, row{"context_length", 400}}) {
     INFO(kind);
     asked s{R"({"default":{"failure":{"kind":")" + std::string{kind}
             + R"(","retry_after_ms":1500}}})"};

@@ -275,7 +275,8 @@ TEST_CASE("the codecs see the class of every error, in a status and in mid-strea
                                row{fault_kind::overloaded, failure_class::overloaded},
                                row{fault_kind::server, failure_class::server},
                                row{fault_kind::auth, failure_class::auth},
-                               row{fault_kind::bad_request, failure_class::bad_request}}) {
+                               row{fault_kind::bad_request, failure_class::bad_request},
+                               row{fault_kind::context_length, failure_class::context_length}}) {
       auto e = error_of(fault, wire->format);
       INFO("wire " << static_cast<int>(wire->format) << ", " << to_string(fault));
       CHECK(format->classify(e.status, {}, error_body(wire->format, e, "r")).kind == seen);

@@ -39,12 +39,14 @@ TEST_CASE("each status has its class", "[openai]") {
     failure_class kind;
   };
   for (auto [status, kind] :
-       {row{400, bad_request},  row{401, auth},        row{402, quota},       row{403, auth},
-        row{404, bad_request},  row{405, bad_request}, row{408, server},      row{409, server},
-        row{413, bad_request},  row{418, bad_request}, row{422, bad_request}, row{425, server},
-        row{429, rate_limited}, row{500, server},      row{502, server},      row{503, overloaded},
-        row{504, server},       row{520, server},      row{529, overloaded},  row{301, bad_request},
-        row{199, unknown},      row{600, unknown},     row{0, unknown}}) {
+       {row{400, bad_request},  row{401, auth},        row{402, quota},
+        row{403, auth},         row{404, bad_request}, row{405, bad_request},
+        row{408, server},       row{409, server},      row{413, context_length},
+        row{418, bad_request},  row{422, bad_request}, row{425, server},
+        row{429, rate_limited}, row{500, server},      row{502, server},
+        row{503, overloaded},   row{504, server},      row{520, server},
+        row{529, overloaded},   row{301, bad_request}, row{199, unknown},
+        row{600, unknown},      row{0, unknown}}) {
     auto f = classify(status, "");
     CHECK(f.kind == kind);
     has(f, "HTTP " + std::to_string(status));
@@ -79,6 +81,28 @@ TEST_CASE("refused keys, models and URLs name what to check", "[openai]") {
   has(classify(404, "404 page not found"), "404 page not found");
   has(classify(413, ""), "too large");
   has(classify(308, "", {{"location", "https://b.example/v1"}}), "https://b.example/v1");
+}
+
+TEST_CASE("a prompt that is too long is told apart from other bad requests", "[openai]") {
+  // Source: the servers' own words: OpenAI, Anthropic (two), llama.cpp, vLLM, Gemini.
+  for (auto* body :
+       {R"({"error":{"message":"m","type":"invalid_request_error","param":"messages",
+          "code":"context_length_exceeded"}})",
+        R"({"type":"error","error":{"type":"invalid_request_error",
+          "message":"prompt is too long: 208310 tokens > 200000 maximum"}})",
+        R"({"type":"error","error":{"type":"invalid_request_error","message":
+          "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"}})",
+        R"({"error":{"code":400,"message":"the request exceeds the available context size, try )"
+        R"(increasing it","type":"exceed_context_size_error","n_prompt_tokens":5,"n_ctx":4}})",
+        R"({"object":"error","message":"This model's maximum context length is 8192 tokens. )"
+        R"(However, you requested 9000 tokens","type":"BadRequestError","code":400})",
+        R"([{"error":{"code":400,"message":"The input token count (1200000) exceeds the )"
+        R"(maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}])"}) {
+    auto f = classify(400, body);
+    CHECK(f.kind == context_length);
+    has(f, "; the request is too large: shorten the context");
+  }
+  CHECK(classify(429, R"({"error":{"message":"maximum context length"}})").kind == rate_limited);
 }
 
 TEST_CASE("a refused schema, and a page of something in between, say what to do", "[openai]") {

@@ -10,8 +10,8 @@ using enum failure_class;
 
 namespace {
 
-constexpr std::array all = {connect, timeout, rate_limited, overloaded, server, bad_reply,
-                            quota,   auth,    bad_request,  cancelled,  unknown};
+constexpr std::array all = {connect, timeout, rate_limited, overloaded,     server,    bad_reply,
+                            quota,   auth,    bad_request,  context_length, cancelled, unknown};
 
 }  // namespace
 

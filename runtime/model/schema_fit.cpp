@@ -1,4 +1,4 @@
-#include "tools/argument_fit.hpp"
+#include "runtime/model/schema_fit.hpp"
 
 #include "runtime/core/text.hpp"
 #include "runtime/model/tool_schema.hpp"

@@ -5,6 +5,7 @@
 #include "runtime/core/json.hpp"
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -25,6 +26,10 @@ private:
   explicit compiled_schema(std::shared_ptr<const impl> i) : impl_{std::move(i)} {}
   std::shared_ptr<const impl> impl_;
 };
+
+/// Checks a JSON value against a JSON Schema (drafts 4 to 7).
+/// Errors  invalid_argument: each violation with its place, for the model to mend.
+[[nodiscard]] result<void> check_schema(const json& schema, const json& value);
 
 /// "a string", "an integer", "null": what a JSON value is, for messages.
 [[nodiscard]] std::string_view json_type_name(const json& value) noexcept;

@@ -1,5 +1,4 @@
-#include "tools/schema.hpp"
-#include "tools/tool.hpp"
+#include "runtime/model/schema.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

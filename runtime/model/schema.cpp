@@ -1,10 +1,9 @@
 // Valijson stays in this file: it is dear to compile. VALIJSON_USE_EXCEPTIONS is set by CMake,
 // because without it the library ends the process where it could throw.
-#include "tools/schema.hpp"
+#include "runtime/model/schema.hpp"
 
 #include "runtime/core/text.hpp"
-#include "tools/argument_fit.hpp"
-#include "tools/tool.hpp"
+#include "runtime/model/schema_fit.hpp"
 
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>

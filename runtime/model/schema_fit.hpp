@@ -1,5 +1,6 @@
 #pragma once
-// Arguments made to fit their schema before it judges them, as far as nothing is lost by it.
+// Arguments and answers made to fit their schema before it judges them, as far as nothing is lost
+// by it.
 
 #include "runtime/core/json.hpp"
 
