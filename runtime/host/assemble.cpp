@@ -1,5 +1,6 @@
 #include "runtime/host/assemble.hpp"
 
+#include "config/agent_file.hpp"
 #include "config/model_name.hpp"
 #include "config/price_file.hpp"
 #include "executors/jail/jail_executor.hpp"
@@ -33,7 +34,7 @@ result<std::string> read_text(const std::string& path, const std::string& what) 
   return text.str();
 }
 
-result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::uint64_t seed) {
+result<engine::make_endpoint> mock_endpoint_from(const std::string& path, std::uint64_t seed) {
   auto text = read_text(path, "the mock model's script");
   if (!text)
     return fail(text.error());
@@ -155,8 +156,8 @@ result<void> check_way_to(const url& base, const settings& s, const env_lookup& 
   return readable ? result<void>{} : fail(readable.error());
 }
 
-result<runtime::make_endpoint> endpoint_of(const settings& s, const model_options& m,
-                                           const model_target& first, const env_lookup& env) {
+result<engine::make_endpoint> endpoint_of(const settings& s, const model_options& m,
+                                          const model_target& first, const env_lookup& env) {
   auto target = target_of(m, env);
   if (!target)
     return fail(target.error());
@@ -228,6 +229,36 @@ std::size_t sandbox_limit(std::size_t wanted, bool network) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / each));
 }
 
+/// The agent's own prompts.
+result<given_prompts> prompts_from(const settings& s) {
+  if (!s.agent.prompts.empty()) {
+    auto text = read_text(s.agent.prompts, "the prompt file");
+    return text ? load_given_prompts(*text, s.agent.prompts) : fail(text.error());
+  }
+  return s.agent.file ? s.agent.file->prompts : given_prompts{};
+}
+
+/// What the agent file says that is no option. Its children are handed on from here.
+result<void> take_description(const settings& s, agent_options& into) {
+  if (!s.agent.file)
+    return {};
+  into.name = s.agent.file->name;
+  if (!s.agent.file->children.empty())
+    return fail(errc::invalid_argument,
+                s.agent.file->children.front().where
+                  + ": children: this version runs no agents that are called by others; remove "
+                    "them");
+  return {};
+}
+
+/// Where the option's value stands, for a message about it; empty for a default.
+std::string place_of_option(const settings& s, std::string_view name) {
+  for (const auto& x : s.explained)
+    if (x.name == name && x.origin != value_origin::fallback)
+      return x.where + ": " + (x.where.find(name) == std::string::npos ? x.name + ": " : "");
+  return {};
+}
+
 /// What only a jail can give; empty: nothing.
 std::string demand_of(const sandbox_profile& p) {
   if (!p.required.empty())
@@ -241,9 +272,9 @@ std::string demand_of(const sandbox_profile& p) {
 
 }  // namespace
 
-runtime_options runtime_options_from(const settings& s, const sandbox_profile& profile,
-                                     const env_lookup& env, bool live_output) {
-  runtime_options o;
+engine_options engine_options_from(const settings& s, const sandbox_profile& profile,
+                                   const env_lookup& env, bool live_output) {
+  engine_options o;
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
   o.model.retry.max_attempts = s.model.attempts;
@@ -260,7 +291,7 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
   return o;
 }
 
-result<void> add_shelf(runtime_options& options, const settings& s, const env_lookup& env) {
+result<void> add_shelf(engine_options& options, const settings& s, const env_lookup& env) {
   auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
@@ -273,7 +304,7 @@ result<void> add_shelf(runtime_options& options, const settings& s, const env_lo
   return {};
 }
 
-result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
+result<engine::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
   auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
@@ -303,7 +334,7 @@ result<std::vector<other_endpoint>> other_endpoints_from(const settings& s, cons
   return out;
 }
 
-result<void> add_budget(const settings& s, runtime_options& into) {
+result<void> add_budget(const settings& s, engine_options& into) {
   into.budget.tokens = s.batch.max_tokens_total;
   into.budget.calls = s.batch.max_calls;
   into.budget.money = s.batch.max_cost;
@@ -363,7 +394,7 @@ result<profile_settings> profile_from(const settings& s) {
   return p;
 }
 
-result<runtime::make_executor> executor_from(const settings& s, const sandbox_profile& profile) {
+result<engine::make_executor> executor_from(const settings& s, const sandbox_profile& profile) {
   if (s.sandbox.executor == "jail")
     return [profile](reactor& io) {
       jail_options options;
@@ -392,7 +423,7 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
       continue;  // always there
     auto found = builtin_tool(name);
     if (!found)
-      return fail(found.error());
+      return fail(found.error().code, place_of_option(s, "tools") + found.error().detail);
     added = tools->add(std::move(*found));
   }
   if (!added)
@@ -404,12 +435,17 @@ agent_kind kind_from(const settings& s) {
   return s.agent.kind == "tool" ? agent_kind::tool_calling : agent_kind::code;
 }
 
-result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
-                                                           const std::vector<std::string>& imports,
-                                                           const env_lookup& env) {
+result<agent_options> agent_options_from(const settings& s, const tool_set& tools,
+                                         const std::vector<std::string>& imports,
+                                         const env_lookup& env) {
   agent_options o;
   o.kind = kind_from(s);
-  o.prompts = shipped_prompts(o.kind);
+  auto prompts = prompts_from(s);
+  if (!prompts)
+    return fail(prompts.error());
+  o.prompts = prompts->over(shipped_prompts(o.kind));
+  if (auto named = take_description(s, o); !named)
+    return fail(named.error());
   o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
   o.choice =
     s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;
@@ -431,7 +467,25 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   if (!extra)
     return fail(extra.error());
   o.model.extra_body = *std::move(extra);
-  return define_agent(std::move(o));
+  return o;
+}
+
+result<std::shared_ptr<const agent_definition>> define_agent_of(const settings& s,
+                                                                agent_options options) {
+  auto defined = define_agent(std::move(options));
+  if (defined)
+    return defined;
+  auto prompts = prompts_from(s);
+  return fail(defined.error().code,
+              prompts ? prompts->placed(defined.error().detail) : defined.error().detail);
+}
+
+result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
+                                                           const std::vector<std::string>& imports,
+                                                           const env_lookup& env) {
+  return agent_options_from(s, tools, imports, env).and_then([&](agent_options o) {
+    return define_agent_of(s, std::move(o));
+  });
 }
 
 sandbox_spec sandbox_from(const profile_settings& profile, const tool_set& tools) {
