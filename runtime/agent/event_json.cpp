@@ -73,7 +73,7 @@ json write(const tool_replied& x) {
 
 result<std::string> read_text(const json& j) {
   if (!j.is_string())
-    return fail(errc::corrupt, "message.images has something that is not a string");
+    return fail(errc::corrupt, "images has something that is not a string");
   return j.get<std::string>();
 }
 
@@ -136,6 +136,7 @@ result<run_started> read_start(const json& j) {
   run_started x;
   member_reader r{j, "run_started"};
   r.need("task").get("task", x.task).list("history", x.history, read_message);
+  r.list("images", x.images, read_text);
   return r.done(std::move(x));
 }
 
@@ -175,7 +176,10 @@ json to_json(const agent_event& e) {
                                  auto history = json::array();
                                  for (auto& message : x.history)
                                    history.push_back(write(message));
-                                 return json{{"task", to_utf8(x.task)}, {"history", history}};
+                                 json out{{"task", to_utf8(x.task)}, {"history", history}};
+                                 if (!x.images.empty())
+                                   out["images"] = x.images;
+                                 return out;
                                },
                                [](const model_replied& x) { return to_json(x.reply); },
                                [](const model_failed& x) { return to_json(x.failure); },

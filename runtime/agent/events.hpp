@@ -20,6 +20,7 @@ namespace troupe {
 struct run_started {
   std::string task{};                   ///< the last user message, when the input is one string
   std::vector<chat_message> history{};  ///< earlier messages of a chat input; usually empty
+  std::vector<std::string> images{};    ///< with the task: https: URLs or data:image/...;base64,...
 };
 struct model_replied {
   model_reply reply{};
@@ -78,7 +79,9 @@ struct call_tool {
 };
 /// Nothing follows from the event yet: other calls are out. It counts, and is to be kept.
 struct await_more {};
-/// Tell whoever watches, and keep in the journal: "action", "observation", "plan", ...
+/// Tell whoever watches, and keep in the journal: "action", "observation", "plan" {step, update,
+/// remaining_steps, text}, "compaction" {step, how, bytes_before, bytes_after, messages, text?},
+/// ...
 struct note {
   std::string kind{};
   json payload{};

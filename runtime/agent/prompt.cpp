@@ -67,14 +67,20 @@ minja::Value tool_value(const tool_spec& tool) {
   return out;
 }
 
-minja::Value context_values(const prompt_variables& variables) {
-  auto tools = minja::Value::object();
-  for (auto& tool : variables.tools)
-    tools.set(tool.name, tool_value(tool));
+/// The engine takes an empty object for true; Python, and an empty array, do not.
+minja::Value by_name(const std::vector<tool_spec>& tools) {
+  if (tools.empty())
+    return minja::Value::array();
   auto out = minja::Value::object();
-  // The engine takes an empty object for true, Python and an empty array do not.
-  out.set("tools", variables.tools.empty() ? minja::Value::array() : tools);
-  out.set("managed_agents", minja::Value::array());
+  for (auto& tool : tools)
+    out.set(tool.name, tool_value(tool));
+  return out;
+}
+
+minja::Value context_values(const prompt_variables& variables) {
+  auto out = minja::Value::object();
+  out.set("tools", by_name(variables.tools));
+  out.set("managed_agents", by_name(variables.managed));
   out.set("values", minja::Value::callable(values_of));
   for (auto& [name, text] : variables.texts)
     out.set(name, text);
@@ -150,6 +156,7 @@ std::vector<std::string> system_variables() {
           "code_block_opening_tag",
           "code_block_closing_tag",
           "tool_protocol",
+          "answer_schema",
           "task"};
 }
 
