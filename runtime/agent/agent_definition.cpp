@@ -1,5 +1,7 @@
 #include "runtime/agent/agent_options.hpp"
 #include "runtime/agent/python_name.hpp"
+#include "runtime/agent/structured_reply.hpp"
+#include "runtime/core/text.hpp"
 #include "runtime/model/tool_schema.hpp"
 
 #include <algorithm>
@@ -27,12 +29,22 @@ result<void> check_numbers(const agent_options& o) {
     return invalid("step_time must be more than 0");
   if (o.max_calls == 0)
     return invalid("max_calls must be at least 1");
+  if (!(o.context.share > 0 && o.context.share <= 1))
+    return invalid("context.share must be more than 0 and at most 1");
+  if (o.context.keep_steps == 0)
+    return invalid("context.keep_steps must be at least 1");
   return {};
 }
 
 result<void> check_choice(const agent_options& o) {
   if (o.choice != tool_choice::mode::automatic && o.choice != tool_choice::mode::required)
     return invalid("choice must be automatic or required: the agent acts by calling tools");
+  return {};
+}
+
+result<void> check_structured(const agent_options& o) {
+  if (o.structured && o.kind != agent_kind::code)
+    return invalid("structured is for code agents: the other kind acts by calls, not by code");
   return {};
 }
 
@@ -72,6 +84,22 @@ result<void> check_tools(const agent_options& o) {
   return {};
 }
 
+result<void> check_prompts(const agent_options& o) {
+  auto& p = o.prompts;
+  struct {
+    std::string_view name;
+    const std::string& text;
+    bool needed;
+  } const all[] = {
+    {"planning.initial_plan", p.initial_plan, o.planning_interval > 0},
+    {"planning.update_plan_post_messages", p.update_plan_post, o.planning_interval > 0},
+    {"context.summary", p.context_summary, true}};
+  for (auto& one : all)
+    if (one.needed && trim(one.text).empty())
+      return invalid("the prompt " + std::string{one.name} + " is empty, and the agent needs it");
+  return {};
+}
+
 result<void> check_checks(const agent_options& o) {
   for (auto& check : o.checks)
     if (check.name.empty() || !check.check)
@@ -80,29 +108,15 @@ result<void> check_checks(const agent_options& o) {
 }
 
 result<void> check_plain(const agent_options& o) {
-  for (auto* check : {check_numbers, check_choice, check_tags, check_tools, check_checks})
+  for (auto* check : {check_numbers, check_choice, check_structured, check_tags, check_tools,
+                      check_prompts, check_checks})
     if (auto ok = check(o); !ok)
       return ok;
   return {};
 }
 
-/// Parses the templates that are not rendered here, so that a typo shows now and not in a run.
-result<void> check_other_prompts(const prompt_set& prompts) {
-  struct {
-    std::string name;
-    const std::string& text;
-    std::vector<std::string> variables;
-  } const others[] = {
-    {"planning.initial_plan", prompts.initial_plan, {"task", "tools", "managed_agents"}},
-    {"planning.update_plan_pre_messages", prompts.update_plan_pre, {"task"}},
-    {"planning.update_plan_post_messages",
-     prompts.update_plan_post,
-     {"task", "tools", "managed_agents", "remaining_steps"}},
-  };
-  for (auto& other : others)
-    if (auto parsed = prompt_template::parse(other.name, other.text, other.variables); !parsed)
-      return fail(parsed.error());
-  return {};
+bool speaks_json(const agent_options& o) {
+  return o.kind == agent_kind::code && o.structured;
 }
 
 bool speaks_natively(const agent_options& o) {
@@ -110,9 +124,9 @@ bool speaks_natively(const agent_options& o) {
 }
 
 /// What ends a reply that goes on as if it had been answered. Natively nothing does: calls come
-/// after the text, and would be cut with it.
+/// after the text, and would be cut with it; as would JSON.
 std::vector<std::string> stops_of(const agent_options& o) {
-  if (speaks_natively(o))
+  if (speaks_natively(o) || speaks_json(o))
     return {};
   std::vector<std::string> out{"Observation:"};
   if (o.kind != agent_kind::code)
@@ -141,6 +155,8 @@ result<std::shared_ptr<const model_settings>> acting_settings(const agent_option
     settings.tools = plain_tools(o);
     settings.choice.how = o.choice;
   }
+  if (speaks_json(o))
+    settings.output = thought_and_code();
   if (settings.stop.size() > max_stop_sequences)
     return invalid("stop: " + std::to_string(settings.stop.size())
                    + " sequences with the agent's own, " + "at most "
@@ -149,8 +165,11 @@ result<std::shared_ptr<const model_settings>> acting_settings(const agent_option
 }
 
 /// Servers refuse a history with calls in it beside a request that names no tools.
-std::shared_ptr<const model_settings> answering_settings(const agent_options& o) {
+std::shared_ptr<const model_settings> answering_settings(const agent_options& o,
+                                                         const std::optional<answer_shape>& shape) {
   auto settings = o.model;
+  if (shape)
+    settings.output = shape->output();
   settings.tools.clear();
   if (speaks_natively(o)) {
     settings.tools = plain_tools(o);
@@ -159,19 +178,96 @@ std::shared_ptr<const model_settings> answering_settings(const agent_options& o)
   return std::make_shared<const model_settings>(std::move(settings));
 }
 
-prompt_variables system_texts(const agent_options& o, const std::string& task) {
+/// Of a plan nothing but its end may cut.
+std::shared_ptr<const model_settings> planning_settings(const model_settings& answering) {
+  auto settings = answering;
+  settings.output.reset();
+  settings.stop = {std::string{end_of_plan}};
+  return std::make_shared<const model_settings>(std::move(settings));
+}
+
+/// The same without an output schema; the very same where there is none.
+std::shared_ptr<const model_settings> plainly(const std::shared_ptr<const model_settings>& from) {
+  if (!from->output)
+    return from;
+  auto settings = *from;
+  settings.output.reset();
+  return std::make_shared<const model_settings>(std::move(settings));
+}
+
+prompt_variables system_texts(const agent_options& o, const std::string& schema,
+                              const std::string& task) {
   return {o.tools,
           {{"custom_instructions", o.instructions},
            {"authorized_imports", imports_text(o.imports)},
            {"code_block_opening_tag", o.code_open},
            {"code_block_closing_tag", o.code_close},
            {"tool_protocol", std::string{to_string(o.calls)}},
+           {"answer_schema", schema},
            {"task", task}},
           o.managed};
 }
 
 prompt_variables task_only(const agent_options& o, const std::string& task) {
   return {o.tools, {{"task", task}}, o.managed};
+}
+
+prompt_variables plan_texts(const agent_options& o, const std::string& task,
+                            const std::string& remaining_steps) {
+  return {o.tools, {{"task", task}, {"remaining_steps", remaining_steps}}, o.managed};
+}
+
+std::string schema_text(const std::optional<answer_shape>& shape) {
+  return shape ? shape->text() : "";
+}
+
+/// smolagents' own prompt files have this one name in single braces, which its engine leaves alone.
+std::string with_single_braces(std::string text, const std::string& remaining_steps) {
+  constexpr std::string_view name = "{remaining_steps}";
+  for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+    text.replace(at, name.size(), remaining_steps);
+  return text;
+}
+
+/// The answer's form, which the tools that end the run are told too. None: any will do.
+result<std::optional<answer_shape>> shape_of(agent_options& o) {
+  if (o.answer_schema.is_null())
+    return std::optional<answer_shape>{};
+  auto made = answer_shape::make(o.answer_schema);
+  if (!made)
+    return fail(made.error());
+  for (auto& tool : o.tools)
+    if (tool.ends_run)
+      made->tell(tool);
+  return std::optional{*std::move(made)};
+}
+
+/// The system prompt's template, then those of the forced answer, the plans and the summary.
+result<std::vector<prompt_template>> templates_of(const prompt_set& prompts) {
+  const std::vector<std::string> usual{"task", "tools", "managed_agents"};
+  auto with_steps = usual;
+  with_steps.emplace_back("remaining_steps");
+  struct {
+    const char* name;
+    const std::string& text;
+    std::vector<std::string> variables;
+  } const all[] = {
+    {"system_prompt", prompts.system_prompt, system_variables()},
+    {"final_answer.pre_messages", prompts.final_answer_pre, usual},
+    {"final_answer.post_messages", prompts.final_answer_post, usual},
+    {"planning.initial_plan", prompts.initial_plan, usual},
+    {"planning.update_plan_pre_messages", prompts.update_plan_pre, usual},
+    {"planning.update_plan_post_messages", prompts.update_plan_post, with_steps},
+    {"context.summary", prompts.context_summary, usual},
+  };
+  std::vector<prompt_template> out;
+  for (auto& one : all) {
+    auto parsed = prompt_template::parse(one.name, one.text, one.variables);
+    if (!parsed)
+      return fail(parsed.error());
+    out.push_back(*std::move(parsed));
+  }
+  return out;
 }
 
 /// Rendering was tried when the agent was defined, and a task is only a text: the same template
@@ -183,8 +279,9 @@ std::string rendered(const prompt_template& t, const prompt_variables& variables
 }  // namespace
 
 std::string agent_definition::system_for(const std::string& task) const {
-  return system_template.uses("task") ? rendered(system_template, system_texts(options, task))
-                                      : system_prompt;
+  return system_template.uses("task")
+           ? rendered(system_template, system_texts(options, schema_text(shape), task))
+           : system_prompt;
 }
 
 std::string agent_definition::forced_pre(const std::string& task) const {
@@ -203,38 +300,70 @@ std::string agent_definition::report_of(const std::string& answer) const {
   return rendered(managed_report, {.texts = {{"name", options.name}, {"final_answer", answer}}});
 }
 
+std::string agent_definition::first_plan(const std::string& task) const {
+  return rendered(initial_plan, task_only(options, task));
+}
+
+std::string agent_definition::plan_pre(const std::string& task) const {
+  return rendered(update_plan_pre, task_only(options, task));
+}
+
+std::string agent_definition::plan_post(const std::string& task,
+                                        std::uint32_t remaining_steps) const {
+  auto steps = std::to_string(remaining_steps);
+  return with_single_braces(rendered(update_plan_post, plan_texts(options, task, steps)), steps);
+}
+
+std::string agent_definition::summary_prompt(const std::string& task) const {
+  return rendered(context_summary, task_only(options, task));
+}
+
 result<std::shared_ptr<const agent_definition>> define_agent(agent_options options) {
   if (auto ok = check_plain(options); !ok)
     return fail(ok.error());
-  if (auto ok = check_other_prompts(options.prompts); !ok)
-    return fail(ok.error());
-  std::vector<std::string> task_names{"task", "tools", "managed_agents"};
-  auto system =
-    prompt_template::parse("system_prompt", options.prompts.system_prompt, system_variables());
-  auto pre = prompt_template::parse("final_answer.pre_messages", options.prompts.final_answer_pre,
-                                    task_names);
-  auto post = prompt_template::parse("final_answer.post_messages",
-                                     options.prompts.final_answer_post, task_names);
+  auto shape = shape_of(options);
+  if (!shape)
+    return fail(shape.error());
+  auto templates = templates_of(options.prompts);
+  if (!templates)
+    return fail(templates.error());
   auto managed_task =
     prompt_template::parse("managed_agent.task", options.prompts.managed_task, {"name", "task"});
   auto managed_report = prompt_template::parse(
     "managed_agent.report", options.prompts.managed_report, {"name", "final_answer"});
-  for (auto* parsed : {&system, &pre, &post, &managed_task, &managed_report})
+  for (auto* parsed : {&managed_task, &managed_report})
     if (!*parsed)
       return fail(parsed->error());
-  auto text = system->render(system_texts(options, "task"));
-  if (!text)
-    return fail(text.error());
-  for (auto* parsed : {&pre, &post})
-    if (auto tried = (*parsed)->render(task_only(options, "task")); !tried)
+  auto& t = *templates;
+  auto system = t[0].render(system_texts(options, schema_text(*shape), "task"));
+  if (!system)
+    return fail(system.error());
+  for (std::size_t i = 1; i < t.size(); ++i)
+    if (auto tried = t[i].render(plan_texts(options, "task", "1")); !tried)
       return fail(tried.error());
   auto settings = acting_settings(options);
   if (!settings)
     return fail(settings.error());
-  auto forced = answering_settings(options);
-  return std::make_shared<const agent_definition>(agent_definition{
-    std::move(options), *std::move(text), *std::move(system), *std::move(pre), *std::move(post),
-    *std::move(managed_task), *std::move(managed_report), *std::move(settings), std::move(forced)});
+  auto forced = answering_settings(options, *shape);
+  auto planning = planning_settings(*forced);
+  return std::make_shared<const agent_definition>(
+    agent_definition{.options = std::move(options),
+                     .system_prompt = *std::move(system),
+                     .system_template = t[0],
+                     .final_answer_pre = t[1],
+                     .final_answer_post = t[2],
+                     .managed_task = *std::move(managed_task),
+                     .managed_report = *std::move(managed_report),
+                     .settings = *settings,
+                     .forced_settings = forced,
+                     .plain_settings = plainly(*settings),
+                     .plain_forced_settings = plainly(forced),
+                     .plan_settings = std::move(planning),
+                     .initial_plan = t[3],
+                     .update_plan_pre = t[4],
+                     .update_plan_post = t[5],
+                     .context_summary = t[6],
+                     .shape = *std::move(shape)});
 }
 
 result<void> validate(const agent_options& options) {

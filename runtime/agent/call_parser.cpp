@@ -1,6 +1,7 @@
 #include "runtime/agent/call_parser.hpp"
 
 #include "runtime/agent/code_parser.hpp"
+#include "runtime/agent/loose_json.hpp"
 #include "runtime/core/text.hpp"
 
 #include <algorithm>
@@ -12,43 +13,6 @@ namespace troupe {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-
-/// Past the bracket that closes the one at `at`; npos when there is none.
-std::size_t end_of_value(std::string_view text, std::size_t at) {
-  std::size_t depth = 0;
-  auto in_string = false;
-  for (; at < text.size(); ++at) {
-    auto c = text[at];
-    if (in_string && c == '\\')
-      ++at;
-    else if (c == '"')
-      in_string = !in_string;
-    else if (!in_string && (c == '{' || c == '['))
-      ++depth;
-    else if (!in_string && (c == '}' || c == ']') && --depth == 0)
-      return at + 1;
-  }
-  return npos;
-}
-
-/// Models break lines inside JSON's texts, which JSON forbids.
-std::string with_escaped_breaks(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  auto in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    auto c = text[at];
-    if (c == '"')
-      in_string = !in_string;
-    if (in_string && c == '\\' && at + 1 < text.size())
-      out += text[at++];
-    if (in_string && (c == '\n' || c == '\r' || c == '\t'))
-      out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
-    else
-      out += text[at];
-  }
-  return out;
-}
 
 bool looks_like_json(std::string_view text) {
   return text.starts_with('{') || text.starts_with('[');

@@ -2,6 +2,7 @@
 
 #include "runtime/agent/code_parser.hpp"
 #include "runtime/agent/observation.hpp"
+#include "runtime/agent/structured_reply.hpp"
 #include "runtime/core/text.hpp"
 
 #include <algorithm>
@@ -20,12 +21,37 @@ std::string_view to_string(code_source source) {
     return "fence";
   case code_source::bare:
     return "bare";
+  case code_source::structured:
+    return "json";
   }
   return "none";
 }
 
-observation_limits limits_of(const agent_options& o) {
-  return {o.max_log_bytes, o.max_value_bytes, o.max_error_bytes};
+code_tags tags_of(const agent_options& o) {
+  return {o.code_open, o.code_close};
+}
+
+/// The JSON that was asked for, else as any reply is read. What looks like JSON and is not is no
+/// code, though Python might take it for a dict.
+parsed_reply parsed_by(const agent_options& o, const model_reply& reply) {
+  auto text = to_utf8(reply.text);
+  if (o.structured)
+    if (auto code = structured_code(text, tags_of(o)))
+      return {.source = code_source::structured,
+              .code = *std::move(code),
+              .message = without_thoughts(text)};
+  auto out = parse_reply(text, tags_of(o));
+  if (o.structured && out.source == code_source::bare && out.code.starts_with('{'))
+    out.source = code_source::none;
+  return out;
+}
+
+std::string why_no_code(const agent_options& o, const parsed_reply& parsed,
+                        const model_reply& reply) {
+  if (!o.structured)
+    return format_error(parsed, tags_of(o));
+  auto code = structured_code(to_utf8(reply.text), tags_of(o));
+  return structured_error(parsed.message, code ? "" : code.error().detail);
 }
 
 }  // namespace
@@ -42,7 +68,7 @@ std::vector<agent_command> code_agent::on(const agent_event& event, time_point n
 }
 
 void code_agent::take(const model_replied& e, time_point now, commands& out) {
-  if (!awaited(e.reply))
+  if (!is_for_kind(e.reply, out))
     return;
   if (at_ == phase::answering)
     answer_by_text(e.reply, out);
@@ -52,15 +78,14 @@ void code_agent::take(const model_replied& e, time_point now, commands& out) {
 
 void code_agent::act(const model_reply& reply, time_point now, commands& out) {
   auto& o = options();
-  code_tags tags{o.code_open, o.code_close};
-  auto parsed = parse_reply(to_utf8(reply.text), tags);
+  auto parsed = parsed_by(o, reply);
   auto& text = parsed.message.empty() ? reply.text : parsed.message;
-  messages_.append(
+  memory_.append(
     {.from = role::assistant,
      .content = text.empty() ? "(empty reply)" : cut_middle(to_utf8(text), o.max_reply_bytes),
      .kept = reply.kept});
   auto prose = parsed.source == code_source::bare || parsed.source == code_source::none;
-  format_error_ = prose ? error_text(format_error(parsed, tags)) : "";
+  format_error_ = prose ? error_text(why_no_code(o, parsed, reply)) : "";
   action_ = std::move(parsed.code);
   if (parsed.source == code_source::none)
     return go_on(action_, std::move(format_error_), true, out);
@@ -107,14 +132,16 @@ void code_agent::take(const snippet_done& e, time_point, commands& out) {
   auto failed = outcome.end != snippet_end::ok;
   if (failed)
     ++totals_.snippet_failures;
-  go_on(action_, observation_text(outcome, action_, limits_of(options())), failed, out);
+  go_on(action_, observation_text(outcome, action_, limits()), failed, out);
 }
 
 void code_agent::answer_by_code(const snippet_outcome& outcome, commands& out) {
   auto answer = outcome.result.value_or(value{nullptr, "None"});
-  if (auto ok = judge(answer, false, out); !ok)
-    return go_on(action_, refusal_text(outcome, ok.error().detail, limits_of(options())), true,
-                 out);
+  if (auto ok = judge(answer, false, out); !ok) {
+    if (!gave_up(ok.error().detail, out))
+      go_on(action_, refusal_text(outcome, ok.error().detail, limits()), true, out);
+    return;
+  }
   end_run(run_end::success, std::move(answer), "", out);
 }
 

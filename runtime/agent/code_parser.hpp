@@ -15,10 +15,11 @@ struct code_tags {
 
 /// Where the code stood in the reply.
 enum class code_source : std::uint8_t {
-  none,   ///< no code and nothing that could be code
-  tags,   ///< between the code tags
-  fence,  ///< in Markdown fences, no tags used
-  bare    ///< the whole reply, which may be prose
+  none,       ///< no code and nothing that could be code
+  tags,       ///< between the code tags
+  fence,      ///< in Markdown fences, no tags used
+  bare,       ///< the whole reply, which may be prose
+  structured  ///< in JSON that was asked for; see structured_reply.hpp
 };
 
 struct parsed_reply {

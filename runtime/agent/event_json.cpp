@@ -81,7 +81,7 @@ json write(const tool_replied& x) {
 
 result<std::string> read_text(const json& j) {
   if (!j.is_string())
-    return fail(errc::corrupt, "message.images has something that is not a string");
+    return fail(errc::corrupt, "images has something that is not a string");
   return j.get<std::string>();
 }
 
@@ -144,7 +144,7 @@ result<run_started> read_start(const json& j) {
   run_started x;
   member_reader r{j, "run_started"};
   r.need("task").get("task", x.task).list("history", x.history, read_message);
-  r.get("time_left_ms", x.time_left);
+  r.list("images", x.images, read_text).get("time_left_ms", x.time_left);
   return r.done(std::move(x));
 }
 
@@ -197,6 +197,8 @@ json to_json(const agent_event& e) {
                                  json out{{"task", to_utf8(x.task)}, {"history", history}};
                                  if (x.time_left > millis{0})
                                    out["time_left_ms"] = x.time_left.count();
+                                 if (!x.images.empty())
+                                   out["images"] = x.images;
                                  return out;
                                },
                                [](const model_replied& x) { return to_json(x.reply); },

@@ -27,6 +27,7 @@ struct run_usage {
 struct run_started {
   std::string task{};                   ///< the last user message, when the input is one string
   std::vector<chat_message> history{};  ///< earlier messages of a chat input; usually empty
+  std::vector<std::string> images{};    ///< with the task: https: URLs or data:image/...;base64,...
   millis time_left{0};                  ///< of the run that called for this one; 0: no limit
 };
 struct model_replied {
@@ -87,7 +88,9 @@ struct call_tool {
 };
 /// Nothing follows from the event yet: other calls are out. It counts, and is to be kept.
 struct await_more {};
-/// Tell whoever watches, and keep in the journal: "action", "observation", "plan", ...
+/// Tell whoever watches, and keep in the journal: "action", "observation", "plan" {step, update,
+/// remaining_steps, text}, "compaction" {step, how, bytes_before, bytes_after, messages, text?},
+/// ...
 struct note {
   std::string kind{};
   json payload{};

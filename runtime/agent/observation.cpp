@@ -123,7 +123,7 @@ std::string observation_text(const snippet_outcome& outcome, std::string_view co
   } else if (outcome.logs.empty() && outcome.logs_dropped == 0) {
     out += "The code ran without error and printed nothing.";
   }
-  return std::string{without_newlines(out)};
+  return cut_middle(without_newlines(out), limits.all_bytes);
 }
 
 std::string refusal_text(const snippet_outcome& outcome, std::string_view why,

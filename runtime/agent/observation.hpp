@@ -11,11 +11,12 @@
 
 namespace troupe {
 
-/// Bytes shown of each part; more is cut in its middle, with a notice.
+/// Bytes shown of each part, and of all of them together; more is cut in its middle, with a notice.
 struct observation_limits {
   std::size_t log_bytes = 50'000;
   std::size_t value_bytes = 20'000;
   std::size_t error_bytes = 10'000;
+  std::size_t all_bytes = 1u << 20;
 };
 
 /// The text of the message that follows the model's code: "Observation:", then what was printed and

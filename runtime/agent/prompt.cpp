@@ -67,8 +67,8 @@ minja::Value tool_value(const tool_spec& tool) {
   return out;
 }
 
-/// By name. The engine takes an empty object for true, Python and an empty array do not.
-minja::Value tools_value(const std::vector<tool_spec>& tools) {
+/// The engine takes an empty object for true; Python, and an empty array, do not.
+minja::Value by_name(const std::vector<tool_spec>& tools) {
   if (tools.empty())
     return minja::Value::array();
   auto out = minja::Value::object();
@@ -79,8 +79,8 @@ minja::Value tools_value(const std::vector<tool_spec>& tools) {
 
 minja::Value context_values(const prompt_variables& variables) {
   auto out = minja::Value::object();
-  out.set("tools", tools_value(variables.tools));
-  out.set("managed_agents", tools_value(variables.managed));
+  out.set("tools", by_name(variables.tools));
+  out.set("managed_agents", by_name(variables.managed));
   out.set("values", minja::Value::callable(values_of));
   for (auto& [name, text] : variables.texts)
     out.set(name, text);
@@ -156,6 +156,7 @@ std::vector<std::string> system_variables() {
           "code_block_opening_tag",
           "code_block_closing_tag",
           "tool_protocol",
+          "answer_schema",
           "task"};
 }
 

@@ -23,16 +23,19 @@ struct prompt_set {
   std::string update_plan_post{};   ///< task, tools, managed_agents, remaining_steps
   std::string managed_task{};       ///< wraps a managed agent's task: name, task
   std::string managed_report{};     ///< wraps its answer: name, final_answer
+  std::string context_summary{};    ///< asks for a summary when the context is full: task
 
   bool operator==(const prompt_set&) const = default;
 };
 
-/// Reads a prompt file: YAML with the keys system_prompt, final_answer.{pre_messages,
-/// post_messages} (needed), planning.{initial_plan, update_plan_pre_messages,
-/// update_plan_post_messages} and managed_agent.{task, report} (optional).
-/// Errors  invalid_argument: not YAML (line, column), a key missing or unknown (nearest suggested),
-///         a value that is no text. Templates themselves are checked by `prompt_template::parse`.
-[[nodiscard]] result<prompt_set> load_prompts(std::string_view yaml_text);
+/// Reads a prompt file: YAML with any of the keys system_prompt, final_answer.{pre_messages,
+/// post_messages}, planning.{initial_plan, update_plan_pre_messages, update_plan_post_messages},
+/// managed_agent.{task, report} and context.summary. Those that it lacks are as in `base`. A file
+/// of smolagents is one, too.
+/// Errors  invalid_argument: not YAML (line, column), an unknown key (nearest suggested), a value
+///         that is no text; a prompt that an agent cannot do without (system_prompt, final_answer)
+///         is empty. Templates themselves are checked by `prompt_template::parse`.
+[[nodiscard]] result<prompt_set> load_prompts(std::string_view yaml_text, prompt_set base = {});
 
 /// What one file says of an agent's prompts.
 struct given_prompts {
@@ -56,19 +59,23 @@ struct given_prompts {
 /// the library.
 [[nodiscard]] const prompt_set& shipped_prompts(agent_kind kind = agent_kind::code);
 
+/// The set for code agents whose replies are JSON: config/prompts/structured_agent.yaml over that
+/// of code agents.
+[[nodiscard]] const prompt_set& shipped_structured_prompts();
+
 /// What templates may refer to.
 struct prompt_variables {
   std::vector<tool_spec> tools{};
   std::vector<std::pair<std::string, std::string>> texts{};  ///< by name; names are unique
-  std::vector<tool_spec> managed{};  ///< agents, as the tools that their manager calls
+  std::vector<tool_spec> managed{};  ///< the agents that it may call, as tools
 };
 
 /// One parsed template. Cheap to copy; rendering is thread-safe.
 class prompt_template {
 public:
   /// Shape   `name` stands in messages, e.g. "system_prompt"; `variables` are all names that may
-  ///         occur. `tools` and `managed_agents` answer `values()`; a tool has name, description,
-  ///         inputs, output_type, to_code_prompt() and to_tool_calling_prompt().
+  ///         occur. `tools` and `managed_agents` answer `values()`; each of them has name,
+  ///         description, inputs, output_type, to_code_prompt() and to_tool_calling_prompt().
   /// Errors  invalid_argument: "<name>, line 3: unknown name 'tsk' (did you mean 'task'?)", or a
   ///         syntax error with its place. A name is accepted undefined where the template tests it
   ///         with `is defined` or gives it a default.
@@ -90,7 +97,7 @@ private:
 
 /// The names that a system prompt may use: tools, managed_agents, custom_instructions,
 /// authorized_imports, code_block_opening_tag, code_block_closing_tag, tool_protocol ("native" or
-/// "text"), task.
+/// "text"), answer_schema (JSON, or empty), task.
 [[nodiscard]] std::vector<std::string> system_variables();
 
 /// The allow-list as a prompt shows it; an empty list or one with "*" allows all.

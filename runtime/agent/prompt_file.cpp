@@ -6,12 +6,14 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 
 /// The shipped files' texts; their definitions are generated from config/prompts at build time.
 extern const std::string_view shipped_code_prompts;
 extern const std::string_view shipped_tool_prompts;
+extern const std::string_view shipped_structured_texts;
 
 namespace {
 
@@ -22,7 +24,7 @@ struct prompt_key {
   bool needed;
 };
 
-constexpr std::array<prompt_key, 8> prompt_keys{{
+constexpr std::array<prompt_key, 9> prompt_keys{{
   {"", "system_prompt", &prompt_set::system_prompt, true},
   {"final_answer", "pre_messages", &prompt_set::final_answer_pre, true},
   {"final_answer", "post_messages", &prompt_set::final_answer_post, true},
@@ -31,6 +33,7 @@ constexpr std::array<prompt_key, 8> prompt_keys{{
   {"planning", "update_plan_post_messages", &prompt_set::update_plan_post, false},
   {"managed_agent", "task", &prompt_set::managed_task, false},
   {"managed_agent", "report", &prompt_set::managed_report, false},
+  {"context", "summary", &prompt_set::context_summary, false},
 }};
 
 std::string full_name(std::string_view section, std::string_view key) {
@@ -106,8 +109,8 @@ private:
   std::string file_;
 };
 
-prompt_set shipped(std::string_view text) {
-  auto loaded = load_prompts(text);
+prompt_set shipped(std::string_view text, prompt_set base = {}) {
+  auto loaded = load_prompts(text, std::move(base));
   if (!loaded)
     throw std::logic_error("the shipped prompts are broken: " + loaded.error().detail);
   return *std::move(loaded);
@@ -117,7 +120,8 @@ prompt_set shipped(std::string_view text) {
 
 prompt_set given_prompts::over(prompt_set usual) const {
   for (auto& k : prompt_keys)
-    if (!trim(texts.*k.text).empty())
+    if (std::ranges::any_of(
+          places, [&](auto& given) { return given.first == full_name(k.section, k.key); }))
       usual.*k.text = texts.*k.text;
   return usual;
 }
@@ -140,21 +144,27 @@ result<given_prompts> load_given_prompts(std::string_view yaml_text, const std::
   return std::move(reader.out);
 }
 
-result<prompt_set> load_prompts(std::string_view yaml_text) {
+result<prompt_set> load_prompts(std::string_view yaml_text, prompt_set base) {
   auto given = load_given_prompts(yaml_text, "prompts");
   if (!given)
     return fail(given.error());
+  auto out = given->over(std::move(base));
   for (auto& k : prompt_keys)
-    if (k.needed && trim(given->texts.*k.text).empty())
+    if (k.needed && trim(out.*k.text).empty())
       return fail(errc::invalid_argument,
                   "prompts: key '" + full_name(k.section, k.key) + "' is missing or empty");
-  return std::move(given->texts);
+  return out;
 }
 
 const prompt_set& shipped_prompts(agent_kind kind) {
   static const auto for_code = shipped(shipped_code_prompts);
   static const auto for_tools = shipped(shipped_tool_prompts);
   return kind == agent_kind::code ? for_code : for_tools;
+}
+
+const prompt_set& shipped_structured_prompts() {
+  static const auto made = shipped(shipped_structured_texts, shipped_prompts(agent_kind::code));
+  return made;
 }
 
 }  // namespace troupe

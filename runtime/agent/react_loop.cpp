@@ -19,6 +19,17 @@ std::string with_system_of(std::string prompt, const std::vector<chat_message>& 
   return prompt;
 }
 
+/// About what providers charge for one of usual size. Source  OpenAI guide, "Images and vision";
+/// Anthropic, "Vision".
+constexpr std::uint64_t tokens_per_image = 1'000;
+
+std::size_t total_bytes(const std::vector<std::string>& texts) {
+  std::size_t out = 0;
+  for (auto& text : texts)
+    out += text.size();
+  return out;
+}
+
 constexpr std::string_view repeat_nudge =
   "\n\nYou have done exactly this several times now, with exactly this result. Doing it again will "
   "not help: try something else, or call final_answer with the best answer you have.";
@@ -27,7 +38,8 @@ constexpr std::string_view repeat_nudge =
 
 react_loop::react_loop(std::shared_ptr<const agent_definition> definition, message_encoder encode,
                        transcript start, run_id run)
-  : messages_{std::move(start)}, definition_{std::move(definition)}, encode_{encode}, run_{run} {}
+  : memory_{std::move(start)}, definition_{std::move(definition)}, encode_{encode}, run_{run},
+    gauge_{definition_->options.context.window} {}
 
 transcript react_loop::start_of(const agent_definition& definition, message_encoder encode) {
   transcript start{encode};
@@ -46,23 +58,48 @@ void react_loop::take(const run_started& e, time_point now, commands& out) {
   if (time_ > millis{0})
     deadline_ = after(now, time_);
   auto system = with_system_of(definition_->system_for(task_), e.history);
-  if (system != definition_->system_prompt || messages_.size() == 0) {
-    messages_ = transcript{encode_};
+  if (system != definition_->system_prompt || messages().size() == 0) {
+    memory_ = run_memory{transcript{encode_}};
     say(role::system, std::move(system));
   }
   for (auto& message : e.history)
     if (message.from != role::system)
-      messages_.append(message);
-  say(role::user, "New task:\n" + task_);
+      memory_.append(message);
+  if (!e.images.empty())
+    rare_.made().images = e.images;
+  memory_.append_task(task_message());
+  gauge_.begin(total_bytes(e.images), e.images.size() * tokens_per_image);
   ask(out);
 }
 
-bool react_loop::awaited(const model_reply& reply) {
-  if (at_ != phase::thinking && at_ != phase::answering)
+chat_message react_loop::task_message() const {
+  return {.from = role::user,
+          .content = "New task:\n" + task_,
+          .images = rare_.get() != nullptr ? rare_.get()->images : std::vector<std::string>{}};
+}
+
+bool react_loop::is_asked() const noexcept {
+  return at_ == phase::thinking || at_ == phase::answering || at_ == phase::planning
+         || at_ == phase::summarising;
+}
+
+bool react_loop::is_for_kind(const model_reply& reply, commands& out) {
+  if (!is_asked())
     return false;
   ++totals_.turns;
   totals_.tokens += reply.usage;
   totals_.model_attempts += reply.attempts;
+  if (at_ == phase::summarising) {
+    take_summary(without_thoughts(to_utf8(reply.text)), out);
+    return false;
+  }
+  refusals_ = 0;
+  if (at_ == phase::planning) {
+    take_plan(reply, out);
+    return false;
+  }
+  if (at_ == phase::thinking)
+    gauge_.counted(messages().bytes(), reply.usage.input);
   return true;
 }
 
@@ -71,12 +108,16 @@ void react_loop::answer_by_text(const model_reply& reply, commands& out) {
   if (text.empty())
     return end_run(run_end::max_steps, std::nullopt,
                    no_answer_yet() + ", and the forced answer was empty", out);
-  answer_forced({text, text}, out);
+  answer_forced(definition_->shape ? definition_->shape->read(text) : value{text, text}, out);
 }
 
 void react_loop::answer_forced(value answer, commands& out) {
-  if (auto ok = judge(answer, true, out); !ok)
+  auto misfits = misfits_;
+  if (auto ok = judge(answer, true, out); !ok) {
+    if (misfits_ > misfits && misfits_ <= options().answer_retries)
+      return ask_forced_again(answer, ok.error().detail, out);
     return no_forced_answer(ok.error().detail, out);
+  }
   end_run(run_end::max_steps, std::move(answer), no_answer_yet(), out);
 }
 
@@ -85,8 +126,11 @@ void react_loop::no_forced_answer(std::string_view why, commands& out) {
           no_answer_yet() + "; the forced answer was refused: " + std::string{why}, out);
 }
 
-result<void> react_loop::judge(const value& answer, bool forced, commands& out) const {
-  auto ok = checked(answer);
+result<void> react_loop::judge(value& answer, bool forced, commands& out) {
+  auto ok = definition_->shape ? definition_->shape->fit(answer) : result<void>{};
+  misfits_ += ok ? 0 : 1;
+  if (ok)
+    ok = checked(answer);
   json payload{{"step", step_},
                {"text", to_utf8(answer.text)},
                {"value", answer.tagged},
@@ -98,10 +142,24 @@ result<void> react_loop::judge(const value& answer, bool forced, commands& out) 
   return ok;
 }
 
+bool react_loop::gave_up(std::string_view why, commands& out) {
+  constexpr std::size_t shown = 500;
+  if (misfits_ <= options().answer_retries)
+    return false;
+  end_run(run_end::error, std::nullopt,
+          (misfits_ == 1 ? "1 answer was" : std::to_string(misfits_) + " answers were")
+            + std::string{" not of the form that is asked for; the last: "}
+            + cut_middle(why, shown),
+          out);
+  return true;
+}
+
 void react_loop::take(const model_failed& e, time_point now, commands& out) {
-  if (at_ != phase::thinking && at_ != phase::answering)
+  if (!is_asked())
     return;
   totals_.model_attempts += e.failure.attempts;
+  if (retry_shorter(e.failure, out) || retry_plainly(e.failure, out))
+    return;
   if (e.failure.kind == failure_class::timeout && now >= deadline_)
     return end_run(run_end::deadline, std::nullopt, "the run's time was up", out);
   if (e.failure.kind == failure_class::cancelled)
@@ -165,29 +223,6 @@ void react_loop::count_repeats(std::string_view action, std::string_view observa
   last_turn_ = turn;
 }
 
-void react_loop::ask(commands& out) {
-  auto budget = options().token_budget;
-  if (budget > 0 && totals_.tokens.total() >= budget)
-    return end_run(run_end::budget, std::nullopt,
-                   std::to_string(totals_.tokens.total()) + " of " + std::to_string(budget)
-                     + " tokens used",
-                   out);
-  if (step_++ == options().max_steps)
-    return ask_for_answer(out);
-  at_ = phase::thinking;
-  out.push_back(
-    ask_model{{definition_->settings, messages_.view(), run_, totals_.turns, deadline_}});
-}
-
-/// One call with other messages around the same memory, which is copied this once.
-void react_loop::ask_for_answer(commands& out) {
-  auto asked = messages_.with_first({role::system, definition_->forced_pre(task_), {}, {}});
-  asked.append({role::user, definition_->forced_post(task_), {}, {}});
-  at_ = phase::answering;
-  out.push_back(
-    ask_model{{definition_->forced_settings, asked.view(), run_, totals_.turns, deadline_}});
-}
-
 void react_loop::end_run(run_end end, std::optional<value> answer, std::string why, commands& out) {
   at_ = phase::done;
   totals_.end = end;
@@ -209,12 +244,24 @@ result<void> react_loop::checked(const value& answer) const {
   return {};
 }
 
+observation_limits react_loop::limits() const {
+  auto& o = options();
+  observation_limits out{o.max_log_bytes, o.max_value_bytes, o.max_error_bytes};
+  if (auto most = observation_bytes(o.context, gauge_)) {
+    out.log_bytes = std::min(out.log_bytes, *most);
+    out.value_bytes = std::min(out.value_bytes, *most);
+    out.error_bytes = std::min(out.error_bytes, *most);
+    out.all_bytes = *most;
+  }
+  return out;
+}
+
 std::string react_loop::no_answer_yet() const {
   return "no answer after " + std::to_string(options().max_steps) + " steps";
 }
 
 void react_loop::say(role from, std::string content) {
-  messages_.append({from, std::move(content), {}, {}});
+  memory_.append({.from = from, .content = std::move(content)});
 }
 
 }  // namespace troupe

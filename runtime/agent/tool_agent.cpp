@@ -102,7 +102,7 @@ std::vector<agent_command> tool_agent::on(const agent_event& event, time_point n
 }
 
 void tool_agent::take(const model_replied& e, time_point, commands& out) {
-  if (!awaited(e.reply))
+  if (!is_for_kind(e.reply, out))
     return;
   forced_ = at_ == phase::answering;
   by_text_ = e.reply.tool_calls.empty();
@@ -186,7 +186,7 @@ void tool_agent::remember(const model_reply& reply, const std::vector<wanted_cal
                                   reply.tool_calls[i].kept});
   if (message.content.empty() && message.tool_calls.empty())
     message.content = "(empty reply)";
-  messages_.append(message);
+  memory_.append(message);
   calls_.clear();
   for (auto& call : message.tool_calls)
     calls_.push_back({.wire_id = std::move(call.id)});
@@ -254,19 +254,19 @@ void tool_agent::take(const tool_replied& e, time_point, commands& out) {
 }
 
 void tool_agent::settle(open_call& call, const result<json>& outcome) {
-  auto& o = options();
   if (!outcome)
     return refuse(call, outcome.error());
   // All results of a turn together are one observation, and bounded like one.
-  auto share = std::max(least_result_bytes, o.max_log_bytes / calls_.size());
-  call.text = tool_text(*outcome, std::min(o.max_value_bytes, share));
+  auto most = limits();
+  auto share = std::max(least_result_bytes, most.log_bytes / calls_.size());
+  call.text = tool_text(*outcome, std::min(most.value_bytes, share));
   if (call.ends_run)
     call.answer = value{to_tagged(*outcome), plain_text(*outcome)};
 }
 
 void tool_agent::refuse(open_call& call, const error& why) const {
   call.failed = true;
-  call.text = call_error_text(why, call.tool, call.arguments, options().max_error_bytes);
+  call.text = call_error_text(why, call.tool, call.arguments, limits().error_bytes);
 }
 
 void tool_agent::end_turn(commands& out) {
@@ -288,6 +288,8 @@ void tool_agent::answer_by_call(open_call& call, commands& out) {
   if (forced_)
     return answer_forced(*std::move(call.answer), out);
   if (auto ok = judge(*call.answer, false, out); !ok) {
+    if (gave_up(ok.error().detail, out))
+      return;
     call.failed = true;
     call.text = refusal_text(ok.error().detail, options().max_error_bytes);
     return;
@@ -302,10 +304,10 @@ void tool_agent::tell_results(std::string_view nudge) {
   for (auto& call : calls_) {
     if (&call == &calls_.back())
       call.text += nudge;
-    messages_.append({.from = role::tool,
-                      .content = std::move(call.text),
-                      .tool_call_id = std::move(call.wire_id),
-                      .failed = call.failed});
+    memory_.append({.from = role::tool,
+                    .content = std::move(call.text),
+                    .tool_call_id = std::move(call.wire_id),
+                    .failed = call.failed});
   }
 }
 

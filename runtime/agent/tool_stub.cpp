@@ -101,6 +101,15 @@ std::string description_of(const ordered_json& schema) {
   return text != schema.end() && text->is_string() ? text->get<std::string>() : std::string{};
 }
 
+std::string json_text(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string result_type(const tool_spec& tool) {
+  return tool.output_schema.is_object() ? python_type(tool.output_schema)
+                                        : python_type_name(tool.output_type);
+}
+
 }  // namespace
 
 std::string python_literal(const ordered_json& value) {
@@ -133,18 +142,22 @@ std::string tool_stub(const tool_spec& tool) {
       described += "\n        " + name + ": " + indented(trim(text), "            ");
     }
   }
-  auto out = "def " + tool.name + "(" + arguments + ") -> " + python_type_name(tool.output_type)
-             + ":\n    \"\"\"" + indented(trim(tool.description), "    ");
   if (!described.empty())
-    out += "\n\n    Args:" + described + "\n    ";
-  return out + "\"\"\"";
+    described = "\n\n    Args:" + described + "\n    ";
+  if (tool.output_schema.is_object())
+    described += (described.empty() ? "\n\n    " : "") + std::string{"Returns:\n        "}
+                 + "a value of this JSON Schema, whose fields can be used directly: "
+                 + json_text(tool.output_schema) + "\n    ";
+  return "def " + tool.name + "(" + arguments + ") -> " + result_type(tool) + ":\n    \"\"\""
+         + indented(trim(tool.description), "    ") + described + "\"\"\"";
 }
 
 std::string tool_summary(const tool_spec& tool) {
-  auto parameters = plain_parameters(tool.parameters);
-  return tool.name + ": " + indented(trim(tool.description), "    ") + "\n    Arguments: "
-         + parameters.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
-         + "\n    Returns: " + tool.output_type;
+  auto out = tool.name + ": " + indented(trim(tool.description), "    ") + "\n    Arguments: "
+             + json_text(plain_parameters(tool.parameters)) + "\n    Returns: " + tool.output_type;
+  return tool.output_schema.is_object()
+           ? out + ", of this JSON Schema: " + json_text(tool.output_schema)
+           : out;
 }
 
 }  // namespace troupe

@@ -7,12 +7,13 @@
 
 namespace troupe {
 
-/// A `def` with annotations, defaults and a docstring that describes the tool and its arguments.
+/// A `def` with annotations, defaults and a docstring that describes the tool, its arguments and,
+/// where the tool states it, the schema of its result.
 /// Types are Python's; a schema's enum becomes Literal, a union `a | b`.
 [[nodiscard]] std::string tool_stub(const tool_spec& tool);
 
-/// Name, description, the JSON Schema of the arguments and the type of the result, for a model that
-/// calls tools.
+/// Name, description, the JSON Schema of the arguments and the type of the result, with its schema
+/// where the tool states it, for a model that calls tools.
 [[nodiscard]] std::string tool_summary(const tool_spec& tool);
 
 /// A JSON value as Python writes it: None, True, 'text', [1, 2].

@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <set>
+
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
@@ -28,6 +30,8 @@ std::string fingerprint(const agent_command& c) {
                  std::string stop;
                  for (auto& s : r.settings->stop)
                    stop += s + "|";
+                 if (r.settings->output)
+                   stop += r.settings->output->schema.dump();
                  return "ask " + std::string{r.messages.text()} + stop + ticks(r.deadline)
                         + std::to_string(r.turn);
                },
@@ -111,6 +115,53 @@ std::vector<agent_event> eventful_calls() {
     cancel_requested{"late"}};
 }
 
+/// A run with plans, a full context, JSON replies, a provider that takes no schema, and answers of
+/// the wrong form.
+std::vector<agent_event> eventful_context() {
+  auto json_code = [](const std::string& python, std::uint64_t tokens = 100) {
+    return reply(json{{"thought", "t"}, {"code", python}}.dump(), {tokens, 1, 0, 0});
+  };
+  auto much = printed(std::string(3'000, 'm'));
+  model_failed too_long{
+    {failure_class::context_length, "prompt is too long: 9 > 8192 maximum", {}, 1}};
+  return {run_started{"task \xC3", {}, {"data:image/png;base64,AA=="}},
+          reply("look, then answer\xED\xA0<end_plan>"),
+          model_failed{{failure_class::bad_request, "no such response_format", {}, 1}},
+          json_code("one()"),
+          much,
+          too_long,
+          json_code("two()"),
+          much,
+          reply("another plan"),
+          json_code("three()"),
+          much,
+          too_long,
+          too_long,
+          reply("a summary \xFF"),
+          reply("no JSON \xC3"),
+          ended(snippet_end::not_code),
+          reply("a third plan"),
+          json_code("four()", 8'000),
+          much,
+          json_code("final_answer('x')"),
+          answered("x", "x"),
+          reply("a fourth plan"),
+          json_code("five()"),
+          much,
+          reply("forced, and no number"),
+          reply("7"),
+          cancel_requested{"late"}};
+}
+
+agent_options full(agent_options o) {
+  o.structured = true;
+  o.planning_interval = 2;
+  o.max_steps = 7;
+  o.answer_schema = ordered_json{{"type", "integer"}};
+  o.context.keep_steps = 1;
+  return o;
+}
+
 agent_options picky(agent_options o) {
   o.run_time = 100s;
   o.checks = {{"nonzero", [](const value& v) -> result<void> {
@@ -122,9 +173,10 @@ agent_options picky(agent_options o) {
 }  // namespace
 
 TEST_CASE("folding any prefix of the journalled events gives the same next commands", "[events]") {
-  auto [definition, events] = GENERATE(
-    from_range(std::vector{std::pair{definition_of(picky(options_for_tests())), eventful_run()},
-                           std::pair{definition_of(picky(tool_options())), eventful_calls()}}));
+  auto [definition, events] = GENERATE(from_range(
+    std::vector{std::pair{definition_of(picky(options_for_tests())), eventful_run()},
+                std::pair{definition_of(picky(tool_options())), eventful_calls()},
+                std::pair{definition_of(full(options_for_tests())), eventful_context()}}));
   agent_machine original{definition, openai_codec().encoder(), run_id{1}};
   bool finished = false;
   for (std::size_t n = 0; n < events.size(); ++n) {
@@ -142,6 +194,23 @@ TEST_CASE("folding any prefix of the journalled events gives the same next comma
     finished = original.finished();
   }
   CHECK(finished);
+}
+
+TEST_CASE("the run with a full context meets all that it is there for", "[events]") {
+  scripted_run run{full(options_for_tests())};
+  std::set<std::string> met;
+  for (auto& e : eventful_context()) {
+    run.on(e);
+    for (auto& x : run.all<note>())
+      met.insert(x.kind + (x.payload.contains("how") ? " " + std::string{x.payload["how"]} : "")
+                 + (x.payload.value("accepted", true) ? "" : " refused"));
+    for (auto& x : run.all<finish>())
+      met.insert(std::string{to_string(x.end)} + (x.answer ? " answered" : ""));
+  }
+  for (auto* kind :
+       {"plan", "output_schema_refused", "compaction squeeze", "compaction observations",
+        "compaction summary", "final_answer refused", "final_answer", "max_steps answered"})
+    CHECK(met.contains(kind));
 }
 
 TEST_CASE("a copy of a run is a branch that does not disturb the original", "[events]") {
@@ -170,18 +239,22 @@ TEST_CASE("every member of every event survives JSON", "[events]") {
   full.error->traceback = "tb";
   full.reason = "why";
   full.is_final = true;
-  for (agent_event e : {agent_event{run_started{"t", {m}}}, agent_event{model_replied{r}},
-                        agent_event{model_failed{f}}, agent_event{snippet_done{full}},
-                        agent_event{sandbox_failed{"d"}}, agent_event{cancel_requested{"c"}},
-                        agent_event{deadline_passed{}}, agent_event{returned(3, {{"a", 1}})},
-                        agent_event{failed(4, "why", errc::denied)}}) {
+  for (agent_event e :
+       {agent_event{run_started{"t", {m}, {"https://e.org/b.png"}}}, agent_event{model_replied{r}},
+        agent_event{model_failed{f}}, agent_event{snippet_done{full}},
+        agent_event{sandbox_failed{"d"}}, agent_event{cancel_requested{"c"}},
+        agent_event{deadline_passed{}}, agent_event{returned(3, {{"a", 1}})},
+        agent_event{failed(4, "why", errc::denied)}}) {
     auto back = through_json(e);
     CHECK(back.index() == e.index());
     CHECK(to_json(back) == to_json(e));
   }
   auto back = std::get<model_replied>(through_json(model_replied{r})).reply;
   CHECK(back == r);
-  CHECK(std::get<run_started>(through_json(run_started{"t", {m}})).history[0] == m);
+  auto started =
+    std::get<run_started>(through_json(run_started{"t", {m}, {"https://e.org/b.png"}}));
+  CHECK(started.history[0] == m);
+  CHECK(started.images == std::vector<std::string>{"https://e.org/b.png"});
   auto failure = std::get<model_failed>(through_json(model_failed{f})).failure;
   CHECK(failure.kind == failure_class::rate_limited);
   CHECK(failure.retry_after == 1500ms);
@@ -224,7 +297,8 @@ TEST_CASE("a damaged event is corrupt and says where", "[events]") {
     {"run_started", R"({"task": "", "history": [{"role": "boss"}]})",
      "message.role is not a known word"},
     {"run_started", R"({"task": "", "history": [{"role": "user", "images": [1]}]})",
-     "message.images"},
+     "images has something"},
+    {"run_started", R"({"task": "", "images": [1]})", "images has something"},
     {"model_replied", "{}", "reply.text"},
     {"model_replied", R"({"text": "", "attempts": -1})", "reply.attempts"},
     {"model_replied", R"({"text": "", "attempts": 5000000000})", "reply.attempts"},

@@ -72,6 +72,23 @@ TEST_CASE("a tool is shown to a tool-calling model by words and JSON Schema", "[
     != std::string::npos);
 }
 
+TEST_CASE("the schema of a tool's result is told too", "[prompt]") {
+  tool_spec t;
+  t.name = "now";
+  t.description = "The time.";
+  t.output_type = "object";
+  std::string schema =
+    R"({"type":"object","properties":{"hour":{"type":"integer"}},"required":["hour"]})";
+  t.output_schema = ordered_json::parse(schema);
+  CHECK(tool_stub(t)
+        == "def now() -> dict:\n    \"\"\"The time.\n\n    Returns:\n        a value of this JSON "
+           "Schema, whose fields can be used directly: "
+             + schema + "\n    \"\"\"");
+  CHECK(tool_summary(t).ends_with("\n    Returns: object, of this JSON Schema: " + schema));
+  t.output_schema = ordered_json::parse(R"({"type":"array","items":{"type":"number"}})");
+  CHECK(tool_stub(t).starts_with("def now() -> list[float]:"));
+}
+
 TEST_CASE("JSON values are written as Python literals", "[prompt]") {
   CHECK(python_literal(ordered_json::parse(R"([null, true, 1.5, "a'b", {"k": false}])"))
         == "[None, True, 1.5, \"a'b\", {\"k\": False}]");
@@ -188,6 +205,10 @@ TEST_CASE("a prompt file's mistakes are named with their place", "[prompt]") {
   };
   CHECK(error_of("system_prompt: s\n")
         == "prompts: key 'final_answer.pre_messages' is missing or empty");
+  CHECK(load_prompts("system_prompt: s\n", shipped_prompts()));
+  auto emptied = load_prompts("system_prompt: ' '\n", shipped_prompts());
+  REQUIRE(!emptied);
+  CHECK(emptied.error().detail == "prompts: key 'system_prompt' is missing or empty");
   CHECK(
     error_of(good + std::string{"sistem_prompt: x\n"})
     == "prompts, line 5, column 1: unknown key 'sistem_prompt' (did you mean 'system_prompt'?)");
@@ -197,4 +218,119 @@ TEST_CASE("a prompt file's mistakes are named with their place", "[prompt]") {
   CHECK(error_of("a: [\n").find("line 2") != std::string::npos);
   CHECK(error_of("just text").find("must be a mapping") != std::string::npos);
   CHECK(error_of("").find("must be a mapping") != std::string::npos);
+}
+
+TEST_CASE("a prompt file may change any single text, and the others stay", "[prompt]") {
+  struct {
+    const char* yaml;
+    std::string prompt_set::*changed;
+  } const files[] = {
+    {"system_prompt: mine\n", &prompt_set::system_prompt},
+    {"final_answer:\n  pre_messages: mine\n", &prompt_set::final_answer_pre},
+    {"final_answer:\n  post_messages: mine\n", &prompt_set::final_answer_post},
+    {"planning:\n  initial_plan: mine\n", &prompt_set::initial_plan},
+    {"planning:\n  update_plan_pre_messages: mine\n", &prompt_set::update_plan_pre},
+    {"planning:\n  update_plan_post_messages: mine\n", &prompt_set::update_plan_post},
+    {"managed_agent:\n  task: mine\n", &prompt_set::managed_task},
+    {"managed_agent:\n  report: mine\n", &prompt_set::managed_report},
+    {"context:\n  summary: mine\n", &prompt_set::context_summary},
+  };
+  for (auto& file : files) {
+    CAPTURE(file.yaml);
+    auto expected = shipped_prompts();
+    expected.*file.changed = "mine";
+    CHECK(load_prompts(file.yaml, shipped_prompts()).value() == expected);
+  }
+}
+
+TEST_CASE("prompts in the shape of smolagents' files work as they are", "[prompt]") {
+  // Written after the keys, variables and idioms of smolagents 1.27, prompts/*.yaml.
+  constexpr auto yaml = R"(
+system_prompt: |-
+  Solve it with {{code_block_opening_tag}}code{{code_block_closing_tag}}.
+  {%- for tool in tools.values() %}
+  {{ tool.to_code_prompt() }}
+  - {{ tool.name }}: {{ tool.description }} Takes inputs: {{tool.inputs}} Returns: {{tool.output_type}}
+  {% endfor %}
+  {%- if managed_agents and managed_agents.values() | list %}
+  Your team:
+  {%- for agent in managed_agents.values() %}
+  def {{ agent.name }}(task: str, additional_args: dict[str, Any]) -> str:
+      """{{ agent.description }} {% for name, info in agent.inputs.items() %}{{ name }}={{ info.type }};{% endfor %} {{ agent.output_type }}"""
+  {% endfor %}
+  {%- endif %}
+  Imports: {{authorized_imports}}
+  {%- if custom_instructions %}
+  {{custom_instructions}}
+  {%- endif %}
+planning:
+  initial_plan: |-
+    Facts and plan for {{task}}
+    {%- for tool in tools.values() %} {{ tool.name }}{% endfor %}
+  update_plan_pre_messages: |-
+    So far, for {{task}}:
+  update_plan_post_messages: |-
+    Beware that you have {remaining_steps} steps remaining, or {{remaining_steps}}.
+managed_agent:
+  task: |-
+    You are '{{name}}': {{task}}
+  report: |-
+    {{name}} says: {{final_answer}}
+final_answer:
+  pre_messages: |-
+    An agent got stuck:
+  post_messages: |-
+    Answer {{task}}
+)";
+  auto loaded = load_prompts(yaml, shipped_prompts());
+  REQUIRE(loaded);
+  auto o = test::options_for_tests();
+  o.prompts = *loaded;
+  o.tools.push_back(weather());
+  auto definition = test::definition_of(o);
+  CHECK(definition->system_prompt.find("Solve it with <code>code</code>.\ndef final_answer(")
+        != std::string::npos);
+  CHECK(definition->system_prompt.find("Your team") == std::string::npos);
+  CHECK(definition->first_plan("T") == "Facts and plan for T final_answer weather");
+  CHECK(definition->plan_post("T", 7) == "Beware that you have 7 steps remaining, or 7.");
+
+  auto helper = weather();
+  helper.name = "helper";
+  helper.description = "Helps.";
+  auto system = prompt_template::parse("system_prompt", loaded->system_prompt, system_variables());
+  REQUIRE(system);
+  auto text = system->render({{},
+                              {{"code_block_opening_tag", "<"},
+                               {"code_block_closing_tag", ">"},
+                               {"authorized_imports", "all"},
+                               {"custom_instructions", ""}},
+                              {helper}});
+  REQUIRE(text);
+  CHECK(text->find("Your team:\ndef helper(task: str, additional_args: dict[str, Any]) -> str:\n"
+                   "    \"\"\"Helps. city=string;days=")
+        != std::string::npos);
+  CHECK(text->find("object\"\"\"") != std::string::npos);
+}
+
+TEST_CASE("the shipped prompts render with managed agents", "[prompt]") {
+  auto helper = weather();
+  helper.name = "helper";
+  helper.description = "Helps with the weather.";
+  for (auto* set : {&shipped_prompts(), &shipped_prompts(agent_kind::tool_calling),
+                    &shipped_structured_prompts()}) {
+    for (auto* text : {&set->system_prompt, &set->initial_plan, &set->update_plan_post}) {
+      auto names = system_variables();
+      names.emplace_back("remaining_steps");
+      auto parsed = prompt_template::parse("p", *text, names);
+      REQUIRE(parsed);
+      prompt_variables variables{{test::final_answer_spec()}, {{"remaining_steps", "3"}}, {helper}};
+      for (auto& name : system_variables())
+        if (name != "tools" && name != "managed_agents")
+          variables.texts.emplace_back(name, "v");
+      auto rendered = parsed->render(variables);
+      REQUIRE(rendered);
+      CHECK(rendered->find("helper") != std::string::npos);
+      CHECK(rendered->find("Helps with the weather.") != std::string::npos);
+    }
+  }
 }
