@@ -21,6 +21,10 @@ void init_types() {
 void configure(caf::actor_system_config& cfg, std::size_t threads) {
   cfg.set("caf.scheduler.max-threads", threads);
   cfg.set("caf.scheduler.max-throughput", std::size_t{50});
+  // A worker without work looks for some every 50 us, 500 times by default, before it waits to be
+  // woken: where replies are a millisecond apart, that is most of a model call's CPU.
+  cfg.set("caf.work-stealing.moderate-poll-attempts", std::size_t{4});
+  cfg.set("caf.work-stealing.moderate-steal-interval", std::size_t{1});
 }
 
 void house_rules(caf::scheduled_actor* self) {

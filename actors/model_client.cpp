@@ -354,6 +354,7 @@ private:
     c.request.messages = {};
     if (o) {
       o->attempts = c.attempts;
+      o->substitute = c.choice > 0;
       o->latency = std::chrono::duration_cast<millis>(clock_.now() - c.asked);
     } else {
       ++stats_->failures;

@@ -53,13 +53,13 @@ struct model_client_stats {
 
 /// Understands model_ask (reply: model_answer), model_cancel, model_tune and stop.
 /// A Retry-After on a 429 or 503 holds back every call to that endpoint, not only the one that was
-/// told. A call goes to the least loaded endpoint of its model that is alive; after a failure to
-/// another one at once, if there is one. When its tries are used up, the account has no credit left
-/// or all endpoints are down, it goes on to the next choice of model. Without any, calls wait for
-/// an endpoint that is down as long as their tries would have taken.
-/// A call that names who pays is reserved before each try and settled after it. While what is under
-/// way may use up the rest it waits, and when nothing is left it ends as failure_class::budget.
-/// The endpoints must share one encoder. At least one has choice 0.
+/// told, unless refusals there are known to come by chance. A call goes to the least loaded
+/// endpoint of its model that is alive; after a failure to another one at once, if there is one.
+/// When its tries are used up, the account has no credit left or all endpoints are down, it goes on
+/// to the next choice of model. Without any, calls wait for an endpoint that is down as long as
+/// their tries would have taken. A call that names who pays is reserved before each try and settled
+/// after it. While what is under way may use up the rest it waits, and when nothing is left it ends
+/// as failure_class::budget. The endpoints must share one encoder. At least one has choice 0.
 [[nodiscard]] caf::actor spawn_model_client(caf::actor_system& sys, std::vector<model_route> routes,
                                             const model_client_options& options,
                                             std::shared_ptr<model_client_stats> stats,

@@ -46,7 +46,8 @@ public:
 
   void keep(const request_identity& request, std::uint32_t draw,
             const model_outcome& outcome) override {
-    if (use_ == cache_use::read || !outcome || outcome->finish_reason == "content_filter")
+    if (use_ == cache_use::read || !outcome || outcome->substitute
+        || outcome->finish_reason == "content_filter")
       return;
     auto kept = store_->keep(request.key(), draw, dump_json(to_json(*outcome)), unix_seconds());
     if (!kept)

@@ -37,13 +37,14 @@ enum class cache_use : std::uint8_t {
   refresh  ///< keep only: what stands there is replaced
 };
 
-/// Keeps replies, no failures, and none that a content filter has ended. An entry older than
-/// `max_age` is not used (0: any age is). When the disk fails it is said once, in the log, and the
-/// models are asked.
+/// Keeps replies, no failures, none that a content filter has ended, and none of a fallback: what
+/// the model asked for would have said is not known. An entry older than `max_age` is not used (0:
+/// any age is). When the disk fails it is said once, in the log, and the models are asked.
 [[nodiscard]] std::unique_ptr<reply_shelf>
 make_cache_shelf(std::unique_ptr<reply_cache> store, cache_use use, std::chrono::seconds max_age);
 
-/// Records every reply and failure into a new file. `secrets` are kept out of it.
+/// Records every reply and failure into a new file, a fallback's reply too: it is what happened to
+/// that request, and the reply names its model. `secrets` are kept out of it.
 /// Errors  denied: the file is there already, or cannot be made.
 [[nodiscard]] result<std::unique_ptr<reply_shelf>>
 make_recording_shelf(const std::string& path, std::vector<std::string> secrets);

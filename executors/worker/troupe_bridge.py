@@ -17,8 +17,21 @@ import signal
 import threading
 
 FD = 3
-# Made once: json.dumps makes an encoder for every call, json.loads guesses an encoding.
-_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"),
+                            check_circular=False)  # troupe_values bounds the depth
+
+
+def _make_to_json():
+    """JSONEncoder.encode, which makes the C encoder anew for every call."""
+    if json.encoder.c_make_encoder is None:
+        return _encoder.encode
+    pieces = json.encoder.c_make_encoder(None, _encoder.default, json.encoder.encode_basestring,
+                                         None, ":", ",", False, False, False)
+    return lambda frame: "".join(pieces(frame, 0))
+
+
+# Made once; and json.loads guesses an encoding.
+_to_json = _make_to_json()
 _from_json = json.JSONDecoder().decode
 _READ = 32 << 10  # more than that and malloc maps and unmaps pages for every read
 
@@ -140,6 +153,7 @@ class Bridge:
         self._request = _Slot()
         self._requests = []
         self._buffer = bytearray()
+        self._shared = False             # other threads than the main one have made calls
 
     def _in_child(self):
         """A process forked by a snippet must never speak for it; a checkpoint takes its place."""
@@ -157,6 +171,18 @@ class Bridge:
 
     def next_request(self):
         """The host's next request; None when the host is gone."""
+        if not (self._shared or self._requests or self._buffer or self.interrupts.pending):
+            # Nobody else can read: between snippets no call goes out.
+            data = os.read(FD, _READ)
+            if len(data) > 4 and len(data) == 4 + int.from_bytes(data[:4], "big"):
+                frame = _from_json(data[4:].decode())
+                if frame["op"] != "answer":
+                    return frame
+            else:
+                self._take(data)
+        return self._next_of_all()
+
+    def _next_of_all(self):
         with self.interrupts:
             while not self._requests:
                 self._await(self._request, lambda: self._requests)
@@ -165,13 +191,13 @@ class Bridge:
 
     def reply(self, data):
         """Answers the request with a packed frame; no call of its snippet goes out after this."""
-        with self.interrupts:
-            with self._sending:
-                self.snippet = 0
-                # Before the reply: a thread that reads for all could take the next request before
-                # it is told, and then wait for ever.
+        with self._sending:  # no interrupt is raised where no snippet runs
+            self.snippet = 0
+            # Before the reply: a thread that reads for all could take the next request before it
+            # is told, and then wait for ever.
+            if self._calls:
                 self._fail_calls()
-                self._write(data)
+            self._write(data)
 
     def pack(self, frame):
         """The frame's bytes. Raises FrameTooLarge."""
@@ -200,6 +226,8 @@ class Bridge:
         return slot.frame.get("value")
 
     def _send_call(self, slot, tool, arguments):
+        if not _is_main():
+            self._shared = True
         with self._mutex:
             self._last_call += 1
             call = self._last_call
@@ -250,7 +278,9 @@ class Bridge:
         heir.ring()
 
     def _read(self):
-        data = os.read(FD, _READ)
+        self._take(os.read(FD, _READ))
+
+    def _take(self, data):
         if not data:
             self._requests.append(None)
         self._buffer += data
@@ -274,6 +304,7 @@ class Bridge:
             slot.ring()
 
     def _write(self, data):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(FD, view):]
+        written = os.write(FD, data)
+        while written < len(data):
+            data = memoryview(data)[written:]
+            written = os.write(FD, data)

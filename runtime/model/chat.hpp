@@ -75,6 +75,7 @@ struct model_reply {
   std::uint32_t attempts = 1;  ///< requests sent for this reply, retries included
   millis latency{0};           ///< from the ask to the reply, waiting and retries included
   rate_report rates{};         ///< the server's limits as it stated them; not kept
+  bool substitute = false;     ///< another model's than the one asked for; not kept
 
   bool operator==(const model_reply&) const = default;
 };

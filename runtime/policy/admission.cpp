@@ -104,11 +104,11 @@ void admission::end_failed(const pass& p, failure_class kind, std::optional<mill
                            const rate_report& stated, time_point now) {
   auto sent_at = p.rates.sent_at;
   if (kind == failure_class::rate_limited)
-    rates_.refused(p.rates, stated, wait, now);
+    end_refused(p, wait, stated, now);
   else
     rates_.lost(p.rates, stated, now);
-  if (kind == failure_class::rate_limited || kind == failure_class::overloaded)
-    places_.refused(kind == failure_class::overloaded, sent_at, now);
+  if (kind == failure_class::overloaded)
+    places_.refused(true, sent_at, now);
   if (kind == failure_class::overloaded && wait)
     rates_.hold(after(now, *wait));
   auto told = health_by(kind);
@@ -118,6 +118,21 @@ void admission::end_failed(const pass& p, failure_class kind, std::optional<mill
     breaker_.succeeded();
   else
     breaker_.undecided(sent_at);
+}
+
+void admission::end_refused(const pass& p, std::optional<millis> wait, const rate_report& stated,
+                            time_point now) {
+  switch (rates_.refused(p.rates, stated, wait, now)) {
+  case refusal_meaning::chance:
+    break;
+  case refusal_meaning::found:
+    places_.forgive();
+    break;
+  case refusal_meaning::limit:
+  case refusal_meaning::unclear:
+    places_.refused(false, p.rates.sent_at, now);
+    break;
+  }
 }
 
 void admission::abandon(const pass& p, time_point now) {

@@ -91,6 +91,8 @@ private:
                     time_point now);
   void end_failed(const pass& p, failure_class kind, std::optional<millis> wait,
                   const rate_report& stated, time_point now);
+  void end_refused(const pass& p, std::optional<millis> wait, const rate_report& stated,
+                   time_point now);
   [[nodiscard]] rate_limit::amounts need(const call_size& call) const;
 
   rate_limit rates_;

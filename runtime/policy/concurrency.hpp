@@ -30,6 +30,9 @@ public:
   /// Refused: too many requests, or (`overloaded`) more than the endpoint can bear.
   void refused(bool overloaded, time_point sent_at, time_point now);
 
+  /// The refusals were about nothing: it may grow as fast as at the start.
+  void forgive() { threshold_ = most_; }
+
   void set_most(std::size_t most);
 
 private:

@@ -16,6 +16,8 @@ constexpr double bucket_period = 60;
 constexpr double deepest_guess = 64;           // no part of the proven rate that is smaller
 constexpr double guess_holds = 0.5;            // minutes without a refusal
 constexpr double doublings_a_min = 8.0;        // from then on, up to the proven rate
+constexpr double tested_growth = 1.018;        // below it a rate is one that went well
+constexpr double rise = 8;                     // seconds to twice the rate, after a false alarm
 constexpr std::size_t learned_quantities = 2;  // requests and tokens; the others are parts of these
 constexpr millis first_cooldown{1'000};
 constexpr millis longest_cooldown{30'000};
@@ -172,7 +174,11 @@ rate_limit::pass rate_limit::take(const amounts& need, time_point now) {
   if (!std::exchange(began_, true))
     since_ = now;
   grow(now);
-  pass p{now, need, {}};
+  if (noise_.sent()) {  // nothing was learned while half the rate was tried
+    since_ = now;
+    admitted_.fill(0);
+  }
+  pass p{now, need, {}, ++taken_};
   for (std::size_t i = 0; i < quantities; ++i) {
     meters_[i].take(need[i], now);
     admitted_[i] += need[i];
@@ -198,17 +204,47 @@ void rate_limit::lost(const pass& p, const rate_report& stated, time_point now) 
   read(p, stated, now);
 }
 
-void rate_limit::refused(const pass& p, const rate_report& stated, std::optional<millis> wait,
-                         time_point now) {
+refusal_meaning rate_limit::refused(const pass& p, const rate_report& stated,
+                                    std::optional<millis> wait, time_point now) {
   for (std::size_t i = 0; i < quantities; ++i) {
     meters_[i].correct(-p.reserved[i]);
     admitted_[i] -= p.reserved[i];
   }
   read(p, stated, now, refusals_in_row_ < trusted_waits ? wait : std::nullopt);
-  if (p.sent_at >= refused_at_)
+  if (p.sent_at < refused_at_) {  // of the same episode
+    noise_.refused_with_it();
+    if (wait)
+      held_until_ = std::max(held_until_, after(now, *wait));
+    return refusal_meaning::limit;
+  }
+  auto what = explained() ? refusal_meaning::limit : judge(p, now);
+  if (what == refusal_meaning::limit || what == refusal_meaning::unclear)
     begin_episode(wait, now);
-  else if (wait)  // of the same episode
-    held_until_ = std::max(held_until_, after(now, *wait));
+  return what;
+}
+
+refusal_meaning rate_limit::judge(const pass& p, time_point now) {
+  auto rate = meters_[0].learned();
+  auto went_well = rate != rate_meter::unlimited && rate < base_[0] * tested_growth;
+  auto what = noise_.refused(p.number, went_well);
+  if (what == refusal_meaning::found)
+    forget_episodes(now);
+  else if (!noise_.suspects())
+    for (std::size_t i = 0; i < learned_quantities; ++i)
+      before_[i] = meters_[i].learned();
+  return what;
+}
+
+/// They were about nothing: callers go on as before.
+void rate_limit::forget_episodes(time_point now) {
+  for (std::size_t i = 0; i < learned_quantities; ++i) {
+    base_[i] = proven_[i] = before_[i];
+    meters_[i].learn(before_[i]);
+  }
+  used_minutes_ = 0;
+  rising_ = true;
+  since_ = now;
+  admitted_.fill(0);
 }
 
 void rate_limit::read(const pass& p, const rate_report& stated, time_point now,
@@ -232,6 +268,7 @@ void rate_limit::begin_episode(std::optional<millis> wait, time_point now) {
   auto cooldown = std::min(first_cooldown * (1 << doublings), longest_cooldown);
   held_until_ = std::max(held_until_, after(now, wait.value_or(cooldown)));
   refused_at_ = now;
+  rising_ = false;
   to_probe_ = true;
   to_learn_ = !explained();
   episode_span_ = seconds(now - since_);
@@ -249,22 +286,8 @@ void rate_limit::end_episode() {
   // long is not far off, whatever the figures say: they mislead when a window's first part was
   // idle.
   auto known = requests >= enough_to_learn && episode_span_ >= 1;
-  auto worked = used_minutes_ >= 0.5;
-  for (std::size_t i = 0; i < learned_quantities; ++i) {
-    auto before = meters_[i].learned();
-    base_[i] = std::max(admitted_[i], 0.0) / std::max(episode_span_, 0.01) * learned_share;
-    if (!known && before != rate_meter::unlimited) {
-      base_[i] = std::clamp(base_[i], before / 2, before);
-      if (proven_[i] != rate_meter::unlimited)
-        base_[i] = std::max(base_[i], proven_[i] / deepest_guess);
-    } else if (worked && before != rate_meter::unlimited)
-      base_[i] = std::max(base_[i], before * worked_share);
-    if (base_[i] <= 0)  // nothing of it was ever used
-      base_[i] = rate_meter::unlimited;
-    if (known || worked)
-      proven_[i] = base_[i];
-    meters_[i].learn(base_[i]);
-  }
+  for (std::size_t i = 0; i < learned_quantities; ++i)
+    learn_admitted(i, known);
   used_minutes_ = 0;
   if (!known)
     return;
@@ -272,15 +295,38 @@ void rate_limit::end_episode() {
   admitted_.fill(0);
 }
 
+void rate_limit::learn_admitted(std::size_t i, bool known) {
+  auto worked = used_minutes_ >= 0.5;
+  auto before = meters_[i].learned();
+  base_[i] = std::max(admitted_[i], 0.0) / std::max(episode_span_, 0.01) * learned_share;
+  if (!known && before != rate_meter::unlimited) {
+    base_[i] = std::clamp(base_[i], before / 2, before);
+    if (proven_[i] != rate_meter::unlimited)
+      base_[i] = std::max(base_[i], proven_[i] / deepest_guess);
+  } else if (worked && before != rate_meter::unlimited) {
+    base_[i] = std::max(base_[i], before * worked_share);
+  }
+  if (noise_.suspects())  // and then the rate is not what is wrong
+    base_[i] = std::max(base_[i], before);
+  if (base_[i] <= 0)  // nothing of it was ever used
+    base_[i] = rate_meter::unlimited;
+  if (known || worked)
+    proven_[i] = base_[i];
+  meters_[i].learn(noise_.on_trial() ? base_[i] / 2 : base_[i]);
+}
+
 /// About 3 % in the first minute, 15 % after two and a half: most of the time goes by just below
 /// what the server allows, and a limit that was raised is found all the same.
 void rate_limit::grow(time_point now) {
   auto passed = seconds(now - std::exchange(grown_at_, now));
-  if (base_[0] == rate_meter::unlimited)
+  if (base_[0] == rate_meter::unlimited || noise_.on_trial())
     return;
   passed = std::min(passed, std::max(1.0, 1.5 / base_[0]));  // longer: nobody called
   if (meters_[0].binds() || meters_[1].binds())
     used_minutes_ += passed / 60;
+  if (rising_)
+    for (std::size_t i = 0; i < learned_quantities; ++i)
+      base_[i] *= std::exp2(passed / rise);
   auto factor = 1 + 0.015 * used_minutes_ + 0.04 * used_minutes_ * used_minutes_;
   auto back = std::exp2(std::max(0.0, used_minutes_ - guess_holds) * doublings_a_min);
   for (std::size_t i = 0; i < learned_quantities; ++i) {

@@ -4,6 +4,7 @@
 
 #include "runtime/core/time.hpp"
 #include "runtime/policy/rate_report.hpp"
+#include "runtime/policy/refusal_noise.hpp"
 
 #include <algorithm>
 #include <array>
@@ -89,7 +90,8 @@ private:
 /// Where the server states no limits, the rate that it admitted from one refusal to the next is
 /// kept to from then on, and grows slowly while it is used. Refusals that come too thick to tell a
 /// rate lower it as well, and when they are over it comes back within a minute or two: a storm that
-/// has other causes is forgotten. Cost  O(1) per call.
+/// has other causes is forgotten. Refusals by chance (refusal_noise) hold back nobody, once they
+/// are known as such. Cost  O(1) per call.
 class rate_limit {
 public:
   static constexpr std::size_t quantities = 4;
@@ -100,6 +102,7 @@ public:
     time_point sent_at{};
     amounts reserved{};
     amounts marks{};
+    std::uint64_t number = 0;  ///< in the order of sending
   };
 
   explicit rate_limit(rate_settings told = {});
@@ -118,9 +121,9 @@ public:
   /// No answer: what was taken may have been counted by the server, so it stays taken.
   void lost(const pass& p, const rate_report& stated, time_point now);
 
-  /// Refused for want of allowance. `wait` is the server's own.
-  void refused(const pass& p, const rate_report& stated, std::optional<millis> wait,
-               time_point now);
+  /// Refused for want of allowance, or by chance: says which. `wait` is the server's own.
+  refusal_meaning refused(const pass& p, const rate_report& stated, std::optional<millis> wait,
+                          time_point now);
 
   /// Nobody goes before that.
   void hold(time_point until) { held_until_ = std::max(held_until_, until); }
@@ -130,8 +133,11 @@ public:
 private:
   void read(const pass& p, const rate_report& stated, time_point now,
             std::optional<millis> come_back = {});
+  refusal_meaning judge(const pass& p, time_point now);
   void begin_episode(std::optional<millis> wait, time_point now);
   void end_episode();
+  void learn_admitted(std::size_t i, bool known);
+  void forget_episodes(time_point now);
   void grow(time_point now);
   [[nodiscard]] bool explained() const;
 
@@ -139,7 +145,8 @@ private:
   time_point held_until_{};
   time_point refused_at_ = time_point::min();  ///< the newest episode's begin
   std::uint32_t refusals_in_row_ = 0;          ///< episodes without an answer between
-  bool to_probe_ = false;                      ///< the next one goes alone
+  std::uint64_t taken_ = 0;
+  bool to_probe_ = false;  ///< the next one goes alone
 
   // What is learned from refusals, of requests and of tokens.
   bool to_learn_ = false;  ///< an episode's figures are being collected
@@ -147,8 +154,11 @@ private:
   time_point since_{};
   bool began_ = false;
   amounts admitted_{};
-  amounts base_{};           ///< rates at the end of the last episode
-  amounts proven_{};         ///< the last of them that was more than a guess
+  amounts base_{};       ///< rates at the end of the last episode
+  amounts proven_{};     ///< the last of them that was more than a guess
+  amounts before_{};     ///< what callers went at when refusals became suspect
+  bool rising_ = false;  ///< they taught too little; how much is to be found
+  refusal_noise noise_;
   double used_minutes_ = 0;  ///< since then, while they held callers back
   time_point grown_at_{};
 };

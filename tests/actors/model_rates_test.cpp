@@ -250,8 +250,10 @@ TEST_CASE("an endpoint that comes back is used again", "[model_client]") {
   for (std::uint64_t i = 1; i <= 50; ++i)
     calls.push_back(fx.call(i));
   fx.advance(3min);
-  for (auto& c : calls)
-    CHECK(outcome(c).has_value());
+  for (auto& c : calls) {
+    REQUIRE(outcome(c).has_value());
+    CHECK_FALSE(outcome(c)->substitute);
+  }
 }
 
 TEST_CASE("when the tries are used up the fallback answers, by its own name", "[model_client]") {
@@ -263,6 +265,7 @@ TEST_CASE("when the tries are used up the fallback answers, by its own name", "[
   fx.advance(60s);
   REQUIRE(outcome(a));
   CHECK(outcome(a)->model == "other");
+  CHECK(outcome(a)->substitute);
   CHECK(outcome(a)->attempts == 3);
   CHECK(first->models == std::vector<std::string>{"asked", "asked"});
   CHECK(second->models == std::vector<std::string>{"other"});

@@ -24,11 +24,13 @@ struct scenario {
   steady_clock::duration span = 10min;
   millis latency = 1s;
   double tokens = 1'000;  ///< mean of a call; they vary by a factor of two
+  bool door = true;       ///< false: a client that only counts its places
 };
 
 struct figures {
   double used = 0;    ///< of what is allowed in that time, the first burst not counted
-  double wasted = 0;  ///< of the requests sent
+  double wasted = 0;  ///< of the requests sent, those refused by chance left out
+  double admitted = 0;
 };
 
 /// As many calls as are let in, without an end.
@@ -56,7 +58,7 @@ public:
     auto refused = static_cast<double>(server_.refused);
     return {std::max(requests / (s_.server.requests * minutes),
                      server_.admitted_tokens / (s_.server.tokens * minutes)),
-            refused / (requests + refused)};
+            refused / (requests + refused), requests};
   }
 
 private:
@@ -72,7 +74,7 @@ private:
   void send(time_point now) {
     while (true) {
       auto size = next_size();
-      auto when = door_.ready_at({size * 4, 0}, now);
+      auto when = ready_at(size, now);
       if (when > now) {
         wake_ = std::min(wake_, when);
         return;
@@ -91,6 +93,12 @@ private:
       }
       ends_.push(std::move(u));
     }
+  }
+
+  time_point ready_at(std::size_t size, time_point now) {
+    if (s_.door)
+      return door_.ready_at({size * 4, 0}, now);
+    return ends_.size() < s_.most ? now : never;
   }
 
   /// The call that waits; the same until it is sent.
@@ -123,6 +131,23 @@ void check(const char* what, const scenario& s, double least_used = 0.95,
   CAPTURE(what);
   CHECK(f.used >= least_used);
   CHECK(f.wasted < most_wasted);
+}
+
+/// Against a client that takes no notice of refusals; what is learned depends on when the first
+/// ones come, so the mean of some servers counts.
+void check_noise(const char* what, scenario s, double least = 0.9) {
+  constexpr std::uint64_t servers = 8;
+  double ours = 0, most = 0;
+  for (s.server.seed = 1; s.server.seed <= servers; ++s.server.seed) {
+    s.door = true;
+    ours += simulation{s}.run().admitted;
+    s.door = false;
+    most += simulation{s}.run().admitted;
+  }
+  std::printf("%-62s reaches %5.1f %% of %.0f\n", what, ours / most * 100,
+              most / static_cast<double>(servers));
+  CAPTURE(what);
+  CHECK(ours >= least * most);
 }
 
 }  // namespace
@@ -175,4 +200,28 @@ TEST_CASE("limits that nobody states are learned from refusals", "[admission]") 
     check("  slow replies", with([](auto& s) { s.latency = 10s; }));
     check("  30 % of the excess is refused", with([](auto& s) { s.server.refused_share = 0.3; }));
   }
+}
+
+TEST_CASE("refusals by chance do not slow callers down", "[admission]") {
+  for (auto chance : {0.01, 0.05}) {
+    test::server_limits server{.requests = 1e9, .states = false, .chance = chance};
+    auto with = [&](auto change) {
+      scenario s{.server = server};
+      change(s);
+      return s;
+    };
+    check_noise(chance < 0.02 ? "1 % by chance" : "5 % by chance", with([](auto&) {}));
+    check_noise("  asks to wait for 1 s", with([](auto& s) { s.server.chance_wait = 1s; }));
+    check_noise("  64 places", with([](auto& s) { s.most = 64; }));
+  }
+}
+
+TEST_CASE("a limit is found beneath refusals by chance", "[admission]") {
+  for (auto how : {counting::bucket, counting::window})
+    for (auto chance : {0.01, 0.05})
+      for (auto requests : {600.0, 6'000.0})
+        check(how == counting::bucket ? "noisy bucket" : "noisy window",
+              {.server = {.how = how, .requests = requests, .states = false, .chance = chance},
+               .span = 30min},
+              0.9, 0.04);
 }

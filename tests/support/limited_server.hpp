@@ -14,11 +14,14 @@ namespace troupe::test {
 struct server_limits {
   enum class counting : std::uint8_t { bucket, window };
   counting how = counting::bucket;
-  double requests = 600;     ///< a minute
-  double tokens = 1e9;       ///< a minute
-  bool states = true;        ///< with each answer
-  bool asks_to_wait = true;  ///< Retry-After with a refusal
-  double refused_share = 1;  ///< of what exceeds the limits
+  double requests = 600;                ///< a minute
+  double tokens = 1e9;                  ///< a minute
+  bool states = true;                   ///< with each answer
+  bool asks_to_wait = true;             ///< Retry-After with a refusal
+  double refused_share = 1;             ///< of what exceeds the limits
+  double chance = 0;                    ///< share that is refused whatever the rate
+  std::optional<millis> chance_wait{};  ///< what is asked for then
+  std::uint64_t seed = 11;
 };
 
 class limited_server {
@@ -30,7 +33,7 @@ public:
   };
 
   limited_server(server_limits limits, time_point now)
-    : limits_{limits}, random_{11}, now_{now}, window_end_{now + std::chrono::seconds{60}},
+    : limits_{limits}, random_{limits.seed}, now_{now}, window_end_{now + std::chrono::seconds{60}},
       left_{limits.requests, limits.tokens} {}
 
   verdict ask(double tokens, time_point now) {
@@ -41,6 +44,10 @@ public:
       ++refused;
       return {true, limits_.asks_to_wait ? std::optional{wait_for(need)} : std::nullopt, stated()};
     }
+    if (limits_.chance > 0 && random_.uniform() < limits_.chance) {
+      ++refused_by_chance;
+      return {true, limits_.chance_wait, stated()};
+    }
     ++admitted;
     admitted_tokens += tokens;
     for (std::size_t i = 0; i < 2; ++i)
@@ -50,6 +57,7 @@ public:
 
   std::uint64_t admitted = 0;
   std::uint64_t refused = 0;
+  std::uint64_t refused_by_chance = 0;
   double admitted_tokens = 0;
 
 private:
