@@ -7,6 +7,7 @@
 #include "executors/process/process_executor.hpp"
 #include "runtime/agent/prompt.hpp"
 #include "runtime/core/log.hpp"
+#include "runtime/host/team.hpp"
 
 #include <fmt/format.h>
 
@@ -238,19 +239,6 @@ result<given_prompts> prompts_from(const settings& s) {
   return s.agent.file ? s.agent.file->prompts : given_prompts{};
 }
 
-/// What the agent file says that is no option. Its children are handed on from here.
-result<void> take_description(const settings& s, agent_options& into) {
-  if (!s.agent.file)
-    return {};
-  into.name = s.agent.file->name;
-  if (!s.agent.file->children.empty())
-    return fail(errc::invalid_argument,
-                s.agent.file->children.front().where
-                  + ": children: this version runs no agents that are called by others; remove "
-                    "them");
-  return {};
-}
-
 /// Where the option's value stands, for a message about it; empty for a default.
 std::string place_of_option(const settings& s, std::string_view name) {
   for (const auto& x : s.explained)
@@ -284,9 +272,11 @@ engine_options engine_options_from(const settings& s, const sandbox_profile& pro
   o.http.max_idle_per_peer = o.http.max_connections;
   o.http.proxies = proxies_from(env, s.model.proxy);
   o.http.ca_file = ca_file_from(s, env).path;
-  o.pool.max_sandboxes =
-    sandbox_limit(s.sandbox.max_sandboxes != 0 ? s.sandbox.max_sandboxes : s.batch.max_concurrency,
-                  profile.network.has_value());
+  auto levels = levels_below(s.agent.file.get());
+  o.pool.max_sandboxes = sandbox_limit(s.sandbox.max_sandboxes != 0
+                                         ? s.sandbox.max_sandboxes
+                                         : std::size_t{s.batch.max_concurrency} * (1 + levels),
+                                       profile.network.has_value());
   o.pool.live_output = live_output;
   return o;
 }
@@ -437,15 +427,18 @@ agent_kind kind_from(const settings& s) {
 
 result<agent_options> agent_options_from(const settings& s, const tool_set& tools,
                                          const std::vector<std::string>& imports,
-                                         const env_lookup& env) {
+                                         const env_lookup& env, std::vector<tool_spec> team) {
   agent_options o;
   o.kind = kind_from(s);
   auto prompts = prompts_from(s);
   if (!prompts)
     return fail(prompts.error());
   o.prompts = prompts->over(shipped_prompts(o.kind));
-  if (auto named = take_description(s, o); !named)
-    return fail(named.error());
+  if (s.agent.file) {
+    o.name = s.agent.file->name;
+    o.description = s.agent.file->description;
+  }
+  o.managed = std::move(team);
   o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
   o.choice =
     s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;
@@ -482,8 +475,9 @@ result<std::shared_ptr<const agent_definition>> define_agent_of(const settings& 
 
 result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
                                                            const std::vector<std::string>& imports,
-                                                           const env_lookup& env) {
-  return agent_options_from(s, tools, imports, env).and_then([&](agent_options o) {
+                                                           const env_lookup& env,
+                                                           std::vector<tool_spec> team) {
+  return agent_options_from(s, tools, imports, env, std::move(team)).and_then([&](agent_options o) {
     return define_agent_of(s, std::move(o));
   });
 }

@@ -58,11 +58,12 @@ namespace troupe {
 [[nodiscard]] agent_kind kind_from(const settings& s);
 
 /// What makes the agent: its prompts are those of a file, or the agent file's, over the shipped
-/// ones.
-/// Errors  those of reading prompts; invalid_argument: extra_body; an agent file with children.
+/// ones; `team` are the agents that it manages, as tools.
+/// Errors  those of reading prompts; invalid_argument: extra_body.
 [[nodiscard]] result<agent_options> agent_options_from(const settings& s, const tool_set& tools,
                                                        const std::vector<std::string>& imports,
-                                                       const env_lookup& env);
+                                                       const env_lookup& env,
+                                                       std::vector<tool_spec> team = {});
 
 /// define_agent, whose errors about a prompt say in which file and line it stands.
 [[nodiscard]] result<std::shared_ptr<const agent_definition>>
@@ -71,7 +72,7 @@ define_agent_of(const settings& s, agent_options options);
 /// Both.
 [[nodiscard]] result<std::shared_ptr<const agent_definition>>
 agent_from(const settings& s, const tool_set& tools, const std::vector<std::string>& imports,
-           const env_lookup& env);
+           const env_lookup& env, std::vector<tool_spec> team = {});
 
 [[nodiscard]] sandbox_spec sandbox_from(const profile_settings& profile, const tool_set& tools);
 

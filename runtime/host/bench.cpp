@@ -1,6 +1,7 @@
 #include "runtime/host/bench.hpp"
 
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/bench_agents.hpp"
 #include "runtime/host/bench_jail.hpp"
 #include "runtime/host/bench_models.hpp"
 #include "runtime/host/bench_parts.hpp"
@@ -44,14 +45,6 @@ engine::make_executor instant() {
   return [](reactor&) {
     return result<std::shared_ptr<executor>>{make_instant_executor(observation_bytes)};
   };
-}
-
-engine_options wide_options(std::size_t width) {
-  engine_options o;
-  o.model.max_in_flight = width;
-  o.pool.max_sandboxes = width;
-  o.http.max_connections = std::min<std::size_t>(width, 4096);
-  return o;
 }
 
 // --- the loop alone
@@ -195,6 +188,7 @@ result<std::string> bench_wide() {
 const std::vector<bench>& benches() {
   static const std::vector<bench> all = {
     {"models", "model calls: CPU, memory, the way out", bench_models},
+    {"agents", "what waiting agents cost, and the loop's share of a turn", bench_agents},
     {"loop", "the agent loop with a model in process", bench_loop},
     {"http", "the same over loopback HTTP, client side", bench_http},
     {"wide", "10 000 runs at once", bench_wide},

@@ -153,8 +153,10 @@ result<std::string> bench_parked() {
   auto each = [](std::uint64_t bytes) { return static_cast<double>(bytes) / live_runs; };
   auto own = each(model->transcripts()) - static_cast<double>(shared);
   return line("runs alive at once, all of which finished", std::to_string(live_runs))
-         + line("memory of a parked run", fmt::format("{:.0f} bytes", each(model->resident() - before)))
-         + line("of which its transcript, without the shared prompt", fmt::format("{:.0f} bytes", own))
+         + line("memory of a parked run",
+                fmt::format("{:.0f} bytes", each(model->resident() - before)))
+         + line("of which its transcript, without the shared prompt",
+                fmt::format("{:.0f} bytes", own))
          + line("beyond its transcript",
                 fmt::format("{:.0f} bytes", each(model->resident() - before) - own), "<= 8192")
          + line("CPU of a run of one turn, start and end included",

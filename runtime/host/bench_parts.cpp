@@ -127,6 +127,14 @@ std::string answering_reply() {
   return "Thought: that is all I need.\n<code>\nfinal_answer(42)\n</code>";
 }
 
+engine_options wide_options(std::size_t width) {
+  engine_options o;
+  o.model.max_in_flight = width;
+  o.pool.max_sandboxes = width;
+  o.http.max_connections = std::min<std::size_t>(width, 4096);
+  return o;
+}
+
 result<load_result> run_load(engine& host, const load& how) {
   auto tools = bench_tools();
   agent_options agent;

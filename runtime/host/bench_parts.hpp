@@ -38,6 +38,9 @@ struct load_result {
   std::uint64_t failed = 0;
 };
 
+/// Of an engine with room for so many runs at once.
+[[nodiscard]] engine_options wide_options(std::size_t width);
+
 /// Runs a batch of equal tasks on `host` and measures it.
 [[nodiscard]] result<load_result> run_load(engine& host, const load& how);
 

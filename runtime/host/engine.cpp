@@ -293,8 +293,8 @@ engine::~engine() {
 
 std::shared_ptr<const agent_context>
 engine::make_context(std::shared_ptr<const agent_definition> agent,
-                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
-                      const job_options& job, std::vector<managed_agent> team) const {
+                     std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
+                     const job_options& job, std::vector<managed_agent> team) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->models.front().where->encoder();
   c->start = react_loop::start_of(*agent, c->encode);
@@ -356,6 +356,10 @@ void engine::tune(const model_tune& limits) {
     o.max_in_flight = limits.max_in_flight.value_or(o.max_in_flight);
   }
   glue::post(impl_->model_at->get(), limits);
+}
+
+run_numbers& engine::numbers() const noexcept {
+  return *impl_->numbers;
 }
 
 budget_account& engine::budget() const noexcept {

@@ -107,6 +107,9 @@ public:
   /// its place.
   void tune(const model_tune& limits);
 
+  /// Where runs get their ids: above those of the journal.
+  [[nodiscard]] run_numbers& numbers() const noexcept;
+
   /// What all the runtime's calls may spend and have spent.
   [[nodiscard]] budget_account& budget() const noexcept;
 

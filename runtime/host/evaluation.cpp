@@ -4,6 +4,7 @@
 #include "executors/spec_check.hpp"
 #include "runtime/eval/scorer.hpp"
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/team.hpp"
 
 #include <array>
 #include <future>
@@ -248,8 +249,7 @@ result<void> evaluation::impl::begin() {
   const auto& o = request.options;
   if (auto chosen = choose_scorer(); !chosen)
     return chosen;
-  const auto needs_sandbox = kind_from(o) == agent_kind::code;
-  if (!needs_sandbox)
+  if (kind_from(o) != agent_kind::code)
     if (auto none = check_files(); !none)
       return none;
   auto tools = tools_from(o);
@@ -258,7 +258,11 @@ result<void> evaluation::impl::begin() {
   auto profile = profile_from(o);
   if (!profile)
     return fail(profile.error());
-  auto agent = agent_from(o, **tools, profile->imports, request.env);
+  auto team = read_team(o, request.env);
+  if (!team)
+    return fail(team.error());
+  const auto needs_sandbox = kind_from(o) == agent_kind::code || writes_code(*team);
+  auto agent = agent_from(o, **tools, profile->imports, request.env, managed_tools(*team));
   if (!agent)
     return fail(agent.error());
   auto box = sandbox_from(*profile, **tools);
@@ -310,7 +314,10 @@ result<void> evaluation::impl::begin() {
   auto p = plan(before);
   job_options job;
   job.run_budget = run_budget_from(o);
-  p.agent = host->make_context(std::move(*agent), *tools, std::move(box), job);
+  auto members = start_team(*host, *team);
+  if (!members)
+    return fail(members.error());
+  p.agent = host->make_context(std::move(*agent), *tools, std::move(box), job, *std::move(members));
 
   if (request.unwanted && request.unwanted())
     return fail(errc::cancelled, "interrupted before anything was run");

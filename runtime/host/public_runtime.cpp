@@ -3,6 +3,7 @@
 #include "runtime/core/log.hpp"
 #include "runtime/host/assemble.hpp"
 #include "runtime/host/submitted_runs.hpp"
+#include "runtime/host/team.hpp"
 #include <troupe/runtime.hpp>
 
 namespace troupe {
@@ -147,7 +148,6 @@ struct runtime::impl {
     std::make_shared<submitted_runs>(std::make_shared<callback_thread>());
   std::unique_ptr<engine> host;
   batch_record record;
-  std::atomic<std::uint64_t> next_run{1};
   bool priced = false;
 
   std::mutex proving;   // guards proved
@@ -159,18 +159,17 @@ struct runtime::impl {
   result<void> begin(const runtime_options& o);
   result<void> keep_record(const journal& store);
   result<void> prove(const sandbox_spec& box);
+  result<std::vector<managed_agent>> team_of(const settings& s, const std::vector<agent>& given);
   result<settings> settings_for(const agent_spec& spec) const;
   void end_record();
   void stop();
 };
 
-/// New runs are counted on from those that the journal holds.
+/// What the journal says of its batch: as before, or that this program began it.
 result<void> runtime::impl::keep_record(const journal& store) {
-  auto last = store.last_run();
   auto before = store.batch();
-  if (!last || !before)
-    return fail(last ? before.error() : last.error());
-  next_run = last->value + 1;
+  if (!before)
+    return fail(before.error());
   record.started_at = before->started_at != 0 ? before->started_at : wall_micros();
   record.config = before->config;
   if (record.config.empty())
@@ -280,6 +279,27 @@ result<void> runtime::impl::prove(const sandbox_spec& box) {
   return {};
 }
 
+/// The children of the agent's file, then those that the program gives.
+result<std::vector<managed_agent>> runtime::impl::team_of(const settings& s,
+                                                          const std::vector<agent>& given_agents) {
+  auto read = read_team(s, env);
+  if (!read)
+    return fail(read.error());
+  auto out = start_team(*host, *read);
+  for (auto& one : given_agents) {
+    if (!out)
+      return out;
+    if (one.definition_->home != this)
+      return fail(errc::invalid_argument,
+                  "agent '" + one.name() + "' is another runtime's, and cannot be in this team");
+    auto made = make_managed_agent(one.definition_->context);
+    if (!made)
+      return fail(made.error());
+    out->push_back(*std::move(made));
+  }
+  return out;
+}
+
 void runtime::impl::end_record() {
   auto* thread = host->store();
   if (thread == nullptr)
@@ -342,9 +362,17 @@ result<agent> runtime::define(agent_spec spec) {
   auto profile = p.profile;
   if (!s->agent.imports.empty())
     profile.imports = s->agent.imports;
-  auto options = agent_options_from(*s, **tools, profile.imports, p.env);
+  auto members = p.team_of(*s, spec.team);
+  if (!members)
+    return fail(members.error());
+  std::vector<tool_spec> managed;
+  for (auto& member : *members)
+    managed.push_back(member.tool);
+  auto options = agent_options_from(*s, **tools, profile.imports, p.env, std::move(managed));
   if (!options)
     return fail(options.error());
+  if (!spec.description.empty())
+    options->description = spec.description;
   if (spec.name != agent_spec{}.name)
     options->name = spec.name;
   options->checks = checks_of(std::move(spec.checks));
@@ -363,13 +391,14 @@ result<agent> runtime::define(agent_spec spec) {
   job_options job;
   job.run_budget = run_budget_from(*s);
   return agent{std::make_shared<const agent::definition>(agent::definition{
-    std::move(name), &p, p.host->make_context(*std::move(defined), *tools, std::move(box), job)})};
+    std::move(name), &p,
+    p.host->make_context(*std::move(defined), *tools, std::move(box), job, *std::move(members))})};
 }
 
 run runtime::submit(const agent& who, std::string task, submit_options how) {
   auto& p = *impl_;
   auto state = std::make_shared<run::state>();
-  state->id = p.next_run++;
+  state->id = p.host->numbers().take().value;
   state->home = p.runs;
   state->on_event = std::move(how.on_event);
   if (how.on_end)

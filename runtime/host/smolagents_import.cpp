@@ -135,7 +135,8 @@ private:
       return "";
     }
     std::string out =
-      "model: " + yaml_of(known->second.empty() ? id : std::string{known->second} + "/" + id) + "\n";
+      "model: " + yaml_of(known->second.empty() ? id : std::string{known->second} + "/" + id)
+      + "\n";
     if (auto base = string_or(data, "api_base"); !base.empty())
       out += "base_url: " + yaml_of(base) + "\n";
     for (const auto* setting : {"temperature", "max_tokens", "seed"})

@@ -38,21 +38,6 @@ struct answer_check {
   std::function<result<void>(const json& answer, const std::string& text)> check{};
 };
 
-/// What makes an agent. What is empty is as the runtime's options say.
-struct agent_spec {
-  std::string name = "agent";
-  std::vector<native_tool> tools{};  ///< final_answer is always there
-  std::string instructions{};        ///< added to the system prompt
-  std::string kind{};  ///< "code" (writes Python, in a sandbox) or "tool" (calls tools)
-  std::vector<std::string> builtin_tools{};      ///< by name, e.g. "convert_units"
-  std::vector<std::string> imports{};            ///< modules that its code may import
-  std::optional<std::uint32_t> max_steps{};      ///< model replies before the answer is asked for
-  std::chrono::milliseconds run_time{0};         ///< wall time of one run; 0: no limit of its own
-  std::vector<answer_check> checks{};            ///< in their order
-  std::string file{};                            ///< agent file that the others are put over
-  std::map<std::string, std::string> options{};  ///< of the model and the agent: temperature, ...
-};
-
 /// An agent of one runtime. A handle; cheap to copy. Thread-safe.
 class agent {
 public:
@@ -63,6 +48,25 @@ private:
   struct definition;
   explicit agent(std::shared_ptr<const definition> d) : definition_{std::move(d)} {}
   std::shared_ptr<const definition> definition_;
+};
+
+/// What makes an agent. What is empty is as the runtime's options say.
+struct agent_spec {
+  std::string name = "agent";
+  std::vector<native_tool> tools{};  ///< final_answer is always there
+  std::string instructions{};        ///< added to the system prompt
+  std::string kind{};         ///< "code" (writes Python, in a sandbox) or "tool" (calls tools)
+  std::string description{};  ///< what it is good for: read by the model of one that manages it
+  /// Agents of the same runtime that it may call, as tools or from its code. Each call is a run of
+  /// its own, which pays out of this one's budget and ends with it.
+  std::vector<agent> team{};
+  std::vector<std::string> builtin_tools{};      ///< by name, e.g. "convert_units"
+  std::vector<std::string> imports{};            ///< modules that its code may import
+  std::optional<std::uint32_t> max_steps{};      ///< model replies before the answer is asked for
+  std::chrono::milliseconds run_time{0};         ///< wall time of one run; 0: no limit of its own
+  std::vector<answer_check> checks{};            ///< in their order
+  std::string file{};                            ///< agent file that the others are put over
+  std::map<std::string, std::string> options{};  ///< of the model and the agent: temperature, ...
 };
 
 /// What all runs of a runtime have used. Value.

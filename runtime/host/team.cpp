@@ -1,0 +1,125 @@
+#include "runtime/host/team.hpp"
+
+#include "runtime/agent/managed_agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_effort",
+                              "extra_body"};
+
+bool is_own(std::string_view option) {
+  const auto* row = find_option(option);
+  return row != nullptr
+         && (row->group == "Agent" || std::ranges::find(sampling, option) != sampling.end());
+}
+
+bool gives(const agent_file& file, std::string_view option) {
+  return std::ranges::any_of(file.options, [&](auto& o) { return o.name == option; });
+}
+
+/// The manager's settings with the child's own in their place.
+result<settings> settings_of(const settings& manager,
+                             const std::shared_ptr<const agent_file>& file) {
+  for (auto& o : file->options)
+    if (!is_own(o.name))
+      return fail(errc::invalid_argument,
+                  o.where + ": " + o.name
+                    + ": is the same for a whole team; give it in the file of its first agent");
+  auto own = resolve(command::eval, file->options, {}, {});
+  if (!own)
+    return own;
+  auto out = manager;
+  out.agent = own->agent;
+  out.agent.file = file;
+  out.explained = own->explained;
+  if (gives(*file, "temperature"))
+    out.model.temperature = own->model.temperature;
+  if (gives(*file, "max_tokens"))
+    out.model.max_tokens = own->model.max_tokens;
+  if (gives(*file, "seed"))
+    out.model.seed = own->model.seed;
+  if (gives(*file, "reasoning_effort"))
+    out.model.reasoning_effort = own->model.reasoning_effort;
+  if (gives(*file, "extra_body"))
+    out.model.extra_body = own->model.extra_body;
+  return out;
+}
+
+result<team_member> read_member(const settings& manager, const agent_child& child,
+                                const env_lookup& env) {
+  auto s = settings_of(manager, child.agent);
+  if (!s)
+    return fail(s.error());
+  auto below = read_team(*s, env);
+  auto tools = tools_from(*s);
+  auto profile = profile_from(*s);
+  if (!below || !tools || !profile)
+    return fail(!below ? below.error() : !tools ? tools.error() : profile.error());
+  auto defined = agent_from(*s, **tools, profile->imports, env, managed_tools(*below));
+  if (!defined)
+    return fail(defined.error().code, child.agent->path + ": " + defined.error().detail);
+  return team_member{*std::move(s), *std::move(profile), *std::move(tools), *std::move(defined),
+                     *std::move(below)};
+}
+
+}  // namespace
+
+result<std::vector<team_member>> read_team(const settings& manager, const env_lookup& env) {
+  std::vector<team_member> out;
+  if (!manager.agent.file)
+    return out;
+  for (auto& child : manager.agent.file->children) {
+    auto made = read_member(manager, child, env);
+    if (!made)
+      return fail(made.error());
+    out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+std::vector<tool_spec> managed_tools(const std::vector<team_member>& team) {
+  std::vector<tool_spec> out;
+  for (auto& member : team)
+    out.push_back(managed_agent_tool(member.agent->options));
+  return out;
+}
+
+bool writes_code(const std::vector<team_member>& team) {
+  return std::ranges::any_of(team, [](auto& member) {
+    return kind_from(member.options) == agent_kind::code || writes_code(member.team);
+  });
+}
+
+std::uint32_t levels_below(const agent_file* file) {
+  std::uint32_t out = 0;
+  if (file != nullptr)
+    for (auto& child : file->children)
+      out = std::max(out, levels_below(child.agent.get()) + 1);
+  return out;
+}
+
+result<std::vector<managed_agent>> start_team(const engine& host,
+                                              const std::vector<team_member>& team) {
+  std::vector<managed_agent> out;
+  for (auto& member : team) {
+    auto below = start_team(host, member.team);
+    if (!below)
+      return below;
+    job_options job;
+    job.run_budget = run_budget_from(member.options);
+    auto made = make_managed_agent(host.make_context(member.agent, member.tools,
+                                                     sandbox_from(member.profile, *member.tools),
+                                                     job, *std::move(below)));
+    if (!made)
+      return fail(made.error());
+    out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+}  // namespace troupe
