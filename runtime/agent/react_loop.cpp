@@ -65,9 +65,12 @@ void react_loop::take(const run_started& e, time_point now, commands& out) {
   for (auto& message : e.history)
     if (message.from != role::system)
       memory_.append(message);
-  if (!e.images.empty())
+  auto task = task_message();
+  task.images = e.images;
+  memory_.append_task(task);
+  // They may be large: they are kept only where they may have to be written again.
+  if (!e.images.empty() && (options().planning_interval > 0 || !e.history.empty()))
     rare_.made().images = e.images;
-  memory_.append_task(task_message());
   gauge_.begin(total_bytes(e.images), e.images.size() * tokens_per_image);
   ask(out);
 }
