@@ -28,13 +28,15 @@ struct runs_fixture : test::run_fixture {
   static std::optional<snippet_outcome> answer(const snippet&) { return test::answered(1, "1"); }
   static std::optional<snippet_outcome> never_end(const snippet&) { return std::nullopt; }
 
-  void submit(std::uint64_t run, std::shared_ptr<const agent_context> agent = nullptr) {
+  void submit(std::uint64_t run, const std::string& task = "task",
+              std::shared_ptr<const agent_context> agent = nullptr) {
     run_order order;
     order.run = run_id{run};
     order.sample = "run-" + std::to_string(run);
     order.agent = agent ? agent : context;
-    order.input.task = "task";
-    order.done = [this, run](run_result r) { ends[run].push_back(std::move(r)); };
+    order.input.task = task;
+    // Shared: what is open at the test's end is told after the members are gone.
+    order.done = [all = all_ends, run](run_result r) { (*all)[run].push_back(std::move(r)); };
     glue::post(runs, run_submit{std::make_shared<const run_order>(std::move(order))});
     deliver();
   }
@@ -47,7 +49,9 @@ struct runs_fixture : test::run_fixture {
 
   std::shared_ptr<address> agents_at = std::make_shared<address>();
   caf::actor runs;
-  std::map<std::uint64_t, std::vector<run_result>> ends;
+  using ends_by_run = std::map<std::uint64_t, std::vector<run_result>>;
+  std::shared_ptr<ends_by_run> all_ends = std::make_shared<ends_by_run>();
+  ends_by_run& ends = *all_ends;
 };
 
 }  // namespace
@@ -83,10 +87,13 @@ TEST_CASE("more runs than may be open wait, in their order", "[runs]") {
 TEST_CASE("an agent that crashes is its run's end, and is not started again", "[runs]") {
   runs_fixture fx;
   auto broken = std::make_shared<agent_context>(*fx.context);
-  broken->encode = [](std::string&, const chat_message&, encoder_state) -> encoder_state {
-    throw std::runtime_error{"encoder bug"};
+  broken->encode = [](std::string& out, const chat_message& m, encoder_state before) {
+    if (m.content.find("crash") != std::string::npos)
+      throw std::runtime_error{"encoder bug"};
+    return openai_codec().encoder()(out, m, before);
   };
-  fx.submit(1, broken);
+  broken->start = react_loop::start_of(*broken->agent, broken->encode);
+  fx.submit(1, "crash", broken);
   fx.submit(2);
   CHECK(fx.end_of(1).end == "error");
   CHECK(fx.end_of(1).error.find("its agent crashed") != std::string::npos);
