@@ -23,7 +23,8 @@ public:
   agent_state(caf::event_based_actor* self, std::shared_ptr<const agent_context> context,
               agent_run run)
     : self_{self}, context_{std::move(context)}, run_{std::move(run)},
-      machine_{context_->agent, context_->encode, context_->start, run_.run} {}
+      machine_{context_->agent, context_->encode, context_->start, run_.run}, paused_{run_.paused},
+      next_host_{run_.run.value} {}  // not all begin with the same one
 
   ~agent_state() {
     if (deadline_timer_ != 0)
@@ -37,6 +38,7 @@ public:
       [this](run_cancel& x) { apply(cancel_requested{std::move(x.reason)}); },
       [this](const stop&) { apply(cancel_requested{"troupe is stopping"}); },
       [this](const run_deadline&) { apply(deadline_passed{}); },
+      [this](const run_gate& x) { on_gate(x.how); },
       [this](tool_wanted& x) { on_tool_wanted(std::move(x)); },
       [this](const output_seen& x) {
         publish("output", json{{"text", x.bytes}});
@@ -106,7 +108,7 @@ private:
 
   void execute(agent_command c) {
     std::visit(overloaded{
-                 [this](ask_model& x) { ask(std::move(x.request)); },
+                 [this](ask_model& x) { ask_or_hold(std::move(x)); },
                  [this](run_code& x) { run(std::move(x.code)); },
                  [](note&) {},
                  [this](abandon&) { abandon_effects(); },
@@ -115,6 +117,26 @@ private:
                  [](await_more&) {},
                },
                c);
+  }
+
+  // --- the gate
+  // -----------------------------------------------------------------------------------
+
+  void ask_or_hold(ask_model x) {
+    if (!paused_ || steps_ > 0) {
+      steps_ -= paused_ ? 1 : 0;
+      ask(std::move(x.request));
+      return;
+    }
+    held_ = std::move(x);
+    publish("paused", json{{"step", machine_.step()}});
+  }
+
+  void on_gate(run_pace how) {
+    paused_ = how != run_pace::resume;
+    steps_ = how == run_pace::step ? steps_ + 1 : 0;
+    if (held_ && (!paused_ || steps_ > 0))
+      ask_or_hold(*std::exchange(held_, std::nullopt));
   }
 
   // --- the model
@@ -357,6 +379,7 @@ private:
 
   void abandon_effects() {
     ++effect_;
+    held_.reset();
     if (std::exchange(asking_, false))
       glue::post(context_->model->get(), model_cancel{run_.run});
     close_box();
@@ -486,11 +509,20 @@ private:
     end(std::move(how));
   }
 
-  [[nodiscard]] bool watched() const { return context_->interest && context_->interest->events; }
+  [[nodiscard]] bool all_watched() const {
+    return context_->interest && context_->interest->events;
+  }
+
+  [[nodiscard]] bool watched() const { return run_.viewer || all_watched(); }
 
   void publish(const std::string& kind, const json& payload) {
-    if (watched() && context_->hub)
-      glue::post(context_->hub->get(), run_event{run_.run, run_.sample, kind, payload});
+    if (!watched())
+      return;
+    run_event what{run_.run, run_.sample, kind, payload};
+    if (run_.viewer && !run_.viewer(what))
+      run_.viewer = nullptr;
+    if (context_->hub && all_watched())
+      glue::post(context_->hub->get(), std::move(what));
   }
 
   /// Runs `fn` in this actor a little later. The actor may have ended by then: nothing happens.
@@ -511,6 +543,9 @@ private:
   std::uint64_t effect_ = 0;  // the model call or snippet whose answer still counts
   bool asking_ = false;
   model_request open_ask_;
+  std::optional<ask_model> held_;  // behind the gate
+  bool paused_;
+  std::uint32_t steps_ = 0;  // that may pass the gate though it is shut
   caf::actor box_;
   timer_id deadline_timer_ = 0;
   time_point started_{};
@@ -521,7 +556,7 @@ private:
   std::uint32_t seq_ = 0;
   std::uint32_t sandboxes_ = 0;
   std::uint32_t tool_calls_ = 0;
-  std::size_t next_host_ = 0;
+  std::size_t next_host_;
 };
 
 }  // namespace

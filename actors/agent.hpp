@@ -43,10 +43,13 @@ struct agent_run {
   std::vector<sandbox_file> files;
   caf::actor owner;        ///< gets run_finished
   std::uint32_t draw = 0;  ///< of its model requests
+  event_sink viewer{};     ///< sees this run alone, on an actor's thread; may be empty
+  bool paused = false;     ///< begins with its gate shut
 };
 
-/// Understands run_start, run_cancel and stop (as a cancel); quits after run_finished. Every event
-/// is durable in the journal before what follows from it begins.
+/// Understands run_start, run_cancel, run_gate and stop (as a cancel); quits after run_finished.
+/// Every event is durable in the journal before what follows from it begins. Behind a shut gate the
+/// next ask of the model is held; deadlines go on.
 [[nodiscard]] caf::actor spawn_agent(caf::actor_system& sys,
                                      std::shared_ptr<const agent_context> context, agent_run run);
 

@@ -1,6 +1,7 @@
 #include "actors/batch.hpp"
 
 #include "actors/caf_glue.hpp"
+#include "actors/result_of.hpp"
 #include "runtime/core/log.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -113,32 +114,7 @@ private:
   }
 
   static run_result make_result(const running_item& r, const run_finished& x) {
-    run_result out;
-    out.run = x.run;
-    out.sample_id = r.item.sample;
-    out.epoch = r.item.epoch;
-    out.end = to_string(x.end.end);
-    if (x.end.answer) {
-      // A text is its own answer; of other values there is what Python's str() made, which is cut.
-      const auto& tagged = x.end.answer->tagged;
-      out.answer = tagged.is_string() ? tagged.get<std::string>() : x.end.answer->text;
-      out.answer_value = to_plain(x.end.answer->tagged);
-    }
-    out.error = x.end.error;
-    out.turns = x.end.turns;
-    out.snippets = x.end.snippets;
-    out.snippet_failures = x.end.snippet_failures;
-    out.sandboxes = x.sandboxes;
-    out.tool_calls = x.tool_calls;
-    out.model_attempts = x.end.model_attempts;
-    out.tokens = x.end.tokens;
-    out.started_at = r.started_at;
-    out.wall = x.wall;
-    out.model_wait = x.model_wait;
-    out.sandbox_wall = x.end.sandbox.wall;
-    out.sandbox_cpu = x.end.sandbox.cpu;
-    out.model = x.model;
-    return out;
+    return result_of(x, r.item.sample, r.item.epoch, r.started_at);
   }
 
   void write(run_id run, run_result result) {

@@ -28,6 +28,7 @@ namespace troupe {
 
 class address;
 class budget_account;
+struct run_order;
 
 // --- for every actor
 // ------------------------------------------------------------------------------
@@ -264,6 +265,36 @@ struct batch_cancel {
   std::string reason;
 };
 
+// --- runs
+// -----------------------------------------------------------------------------------------
+
+/// Starts one run of its own, or has it wait for a place. No reply: the order's `done` hears the
+/// end.
+struct run_submit {
+  std::shared_ptr<const run_order> order;
+};
+/// Cancels a submitted run, one that still waits too. No reply.
+struct run_call_off {
+  run_id run;
+  std::string reason;
+};
+
+/// Where a run that is driven by hand stands still: before it asks its model.
+enum class run_pace : std::uint8_t { pause, resume, step };
+
+/// To `runs`, and from there to the run's agent. A step lets one ask through, the next one when
+/// none is held. No reply.
+struct run_gate {
+  run_id run;
+  run_pace how = run_pace::resume;
+};
+
+/// Internal to runs: an agent has ended.
+struct agent_gone {
+  run_id run;
+  ending how;
+};
+
 }  // namespace troupe
 
 #define TROUPE_LOCAL_MESSAGE(type) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::type)
@@ -313,6 +344,10 @@ TROUPE_LOCAL_MESSAGE(run_deadline)
 TROUPE_LOCAL_MESSAGE(run_finished)
 TROUPE_LOCAL_MESSAGE(batch_stop)
 TROUPE_LOCAL_MESSAGE(batch_cancel)
+TROUPE_LOCAL_MESSAGE(run_submit)
+TROUPE_LOCAL_MESSAGE(run_call_off)
+TROUPE_LOCAL_MESSAGE(run_gate)
+TROUPE_LOCAL_MESSAGE(agent_gone)
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 CAF_ADD_TYPE_ID(troupe, (troupe::stop))
@@ -360,4 +395,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::run_deadline))
 CAF_ADD_TYPE_ID(troupe, (troupe::run_finished))
 CAF_ADD_TYPE_ID(troupe, (troupe::batch_stop))
 CAF_ADD_TYPE_ID(troupe, (troupe::batch_cancel))
+CAF_ADD_TYPE_ID(troupe, (troupe::run_submit))
+CAF_ADD_TYPE_ID(troupe, (troupe::run_call_off))
+CAF_ADD_TYPE_ID(troupe, (troupe::run_gate))
+CAF_ADD_TYPE_ID(troupe, (troupe::agent_gone))
 CAF_END_TYPE_ID_BLOCK(troupe)

@@ -29,8 +29,9 @@ private:
 
 }  // namespace
 
-caf::actor spawn_tool_host(caf::actor_system& sys) {
-  return sys.spawn<caf::stateful_actor<tool_host_state>>();
+caf::actor spawn_tool_host(caf::actor_system& sys, bool own_thread) {
+  return own_thread ? sys.spawn<caf::stateful_actor<tool_host_state>, caf::detached>()
+                    : sys.spawn<caf::stateful_actor<tool_host_state>>();
 }
 
 }  // namespace troupe

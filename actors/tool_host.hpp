@@ -7,8 +7,9 @@
 
 namespace troupe {
 
-/// Understands tool_call (reply: tool_answer) and stop. Native tools promise not to block; a tool
-/// that throws is answered as an error and does not end the host.
-[[nodiscard]] caf::actor spawn_tool_host(caf::actor_system& sys);
+/// Understands tool_call (reply: tool_answer) and stop. A tool that throws is answered as an error
+/// and does not end the host. With a thread of its own the tools may block, else they promise not
+/// to.
+[[nodiscard]] caf::actor spawn_tool_host(caf::actor_system& sys, bool own_thread = false);
 
 }  // namespace troupe

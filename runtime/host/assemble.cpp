@@ -33,7 +33,7 @@ result<std::string> read_text(const std::string& path, const std::string& what) 
   return text.str();
 }
 
-result<runtime::make_endpoint> mock_endpoint_from(const std::string& path, std::uint64_t seed) {
+result<engine::make_endpoint> mock_endpoint_from(const std::string& path, std::uint64_t seed) {
   auto text = read_text(path, "the mock model's script");
   if (!text)
     return fail(text.error());
@@ -155,8 +155,8 @@ result<void> check_way_to(const url& base, const settings& s, const env_lookup& 
   return readable ? result<void>{} : fail(readable.error());
 }
 
-result<runtime::make_endpoint> endpoint_of(const settings& s, const model_options& m,
-                                           const model_target& first, const env_lookup& env) {
+result<engine::make_endpoint> endpoint_of(const settings& s, const model_options& m,
+                                          const model_target& first, const env_lookup& env) {
   auto target = target_of(m, env);
   if (!target)
     return fail(target.error());
@@ -241,9 +241,9 @@ std::string demand_of(const sandbox_profile& p) {
 
 }  // namespace
 
-runtime_options runtime_options_from(const settings& s, const sandbox_profile& profile,
-                                     const env_lookup& env, bool live_output) {
-  runtime_options o;
+engine_options engine_options_from(const settings& s, const sandbox_profile& profile,
+                                   const env_lookup& env, bool live_output) {
+  engine_options o;
   o.model.max_in_flight = in_flight_of(s);
   o.model.attempt_timeout = s.model.request_timeout;
   o.model.retry.max_attempts = s.model.attempts;
@@ -260,7 +260,7 @@ runtime_options runtime_options_from(const settings& s, const sandbox_profile& p
   return o;
 }
 
-result<void> add_shelf(runtime_options& options, const settings& s, const env_lookup& env) {
+result<void> add_shelf(engine_options& options, const settings& s, const env_lookup& env) {
   auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
@@ -273,7 +273,7 @@ result<void> add_shelf(runtime_options& options, const settings& s, const env_lo
   return {};
 }
 
-result<runtime::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
+result<engine::make_endpoint> endpoint_from(const settings& s, const env_lookup& env) {
   auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
@@ -303,7 +303,7 @@ result<std::vector<other_endpoint>> other_endpoints_from(const settings& s, cons
   return out;
 }
 
-result<void> add_budget(const settings& s, runtime_options& into) {
+result<void> add_budget(const settings& s, engine_options& into) {
   into.budget.tokens = s.batch.max_tokens_total;
   into.budget.calls = s.batch.max_calls;
   into.budget.money = s.batch.max_cost;
@@ -363,7 +363,7 @@ result<profile_settings> profile_from(const settings& s) {
   return p;
 }
 
-result<runtime::make_executor> executor_from(const settings& s, const sandbox_profile& profile) {
+result<engine::make_executor> executor_from(const settings& s, const sandbox_profile& profile) {
   if (s.sandbox.executor == "jail")
     return [profile](reactor& io) {
       jail_options options;

@@ -30,7 +30,7 @@ double per(micros total, std::uint64_t n) {
   return n == 0 ? 0 : static_cast<double>(total.count()) / static_cast<double>(n);
 }
 
-runtime::make_endpoint mock_with(mock_script script) {
+engine::make_endpoint mock_with(mock_script script) {
   return [script = std::move(script)](http_client&, timers& clock) {
     return result<std::shared_ptr<endpoint>>{make_mock_endpoint(script, clock, 1)};
   };
@@ -40,14 +40,14 @@ mock_script ten_turns() {
   return mock_script::repeating(printing_reply(), loop_turns - 1, answering_reply());
 }
 
-runtime::make_executor instant() {
+engine::make_executor instant() {
   return [](reactor&) {
     return result<std::shared_ptr<executor>>{make_instant_executor(observation_bytes)};
   };
 }
 
-runtime_options wide_options(std::size_t width) {
-  runtime_options o;
+engine_options wide_options(std::size_t width) {
+  engine_options o;
   o.model.max_in_flight = width;
   o.pool.max_sandboxes = width;
   o.http.max_connections = std::min<std::size_t>(width, 4096);
@@ -58,8 +58,8 @@ runtime_options wide_options(std::size_t width) {
 // -------------------------------------------------------------------------------
 
 result<load_result> loop_with(std::unique_ptr<journal> store, const load& how) {
-  auto host = runtime::start(wide_options(how.width), mock_with(ten_turns()), instant(),
-                             std::move(store), {});
+  auto host =
+    engine::start(wide_options(how.width), mock_with(ten_turns()), instant(), std::move(store), {});
   if (!host)
     return fail(host.error());
   if (auto warm = run_load(**host, {how.runs / 10 + 1, how.width, how.turns}); !warm)
@@ -136,12 +136,12 @@ result<std::string> bench_http() {
   auto base = parse_url(fmt::format("http://127.0.0.1:{}/v1", (*server)->port()));
   if (!base)
     return fail(base.error());
-  auto host = runtime::start(wide_options(64),
-                             [&](http_client& client, timers&) {
-                               return result<std::shared_ptr<endpoint>>{
-                                 make_http_endpoint(client, make_codec({}), {*base, "key"})};
-                             },
-                             instant(), nullptr, {});
+  auto host = engine::start(wide_options(64),
+                            [&](http_client& client, timers&) {
+                              return result<std::shared_ptr<endpoint>>{
+                                make_http_endpoint(client, make_codec({}), {*base, "key"})};
+                            },
+                            instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   if (auto warm = run_load(**host, {200, 64, loop_turns}); !warm)
@@ -171,7 +171,7 @@ result<std::string> bench_wide() {
   if (!script)
     return fail(script.error());
   auto host =
-    runtime::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
+    engine::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   ::malloc_trim(0);  // what a bench before this one has freed is not this one's

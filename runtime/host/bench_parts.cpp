@@ -127,7 +127,7 @@ std::string answering_reply() {
   return "Thought: that is all I need.\n<code>\nfinal_answer(42)\n</code>";
 }
 
-result<load_result> run_load(runtime& host, const load& how) {
+result<load_result> run_load(engine& host, const load& how) {
   auto tools = bench_tools();
   agent_options agent;
   agent.prompts = shipped_prompts();

@@ -2,7 +2,7 @@
 // Parts that benches share: a CPU meter, percentiles, an executor without a sandbox, a batch run.
 
 #include "executors/executor.hpp"
-#include "runtime/host/runtime.hpp"
+#include "runtime/host/engine.hpp"
 #include "runtime/model/mock_model.hpp"
 
 #include <memory>
@@ -39,7 +39,7 @@ struct load_result {
 };
 
 /// Runs a batch of equal tasks on `host` and measures it.
-[[nodiscard]] result<load_result> run_load(runtime& host, const load& how);
+[[nodiscard]] result<load_result> run_load(engine& host, const load& how);
 
 /// Replies that make a run take `turns` turns: all but the last print, the last answers.
 [[nodiscard]] std::string printing_reply();

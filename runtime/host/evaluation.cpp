@@ -131,7 +131,7 @@ json process_stats() {
 
 struct evaluation::impl {
   evaluation_request request;
-  std::unique_ptr<runtime> host;
+  std::unique_ptr<engine> host;
   caf::actor batch;
   batch_record record;
   std::optional<scorer_options> judge;
@@ -270,7 +270,7 @@ result<void> evaluation::impl::begin() {
     return fits;
   auto model = endpoint_from(o, request.env);
   auto boxes = needs_sandbox ? executor_from(o, profile->profile)
-                             : result<runtime::make_executor>{runtime::make_executor{}};
+                             : result<engine::make_executor>{engine::make_executor{}};
   if (!model || !boxes)
     return fail(model ? boxes.error() : model.error());
   auto others = other_endpoints_from(o, request.env);
@@ -278,7 +278,7 @@ result<void> evaluation::impl::begin() {
     return fail(others.error());
 
   auto sizes =
-    runtime_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
+    engine_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
   if (auto added = add_shelf(sizes, o, request.env); !added)
     return added;
   sizes.others = *std::move(others);
@@ -299,7 +299,7 @@ result<void> evaluation::impl::begin() {
   auto price_now = sizes.cost;
   priced = price_now.has_value();
   auto started =
-    runtime::start(std::move(sizes), *model, *boxes, std::move(store), [this](const error& e) {
+    engine::start(std::move(sizes), *model, *boxes, std::move(store), [this](const error& e) {
       tell("failed", "the runtime gave up: " + e.detail, {});
     });
   if (!started)

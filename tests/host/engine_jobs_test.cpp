@@ -1,7 +1,7 @@
 // Several jobs in one runtime: what each may spend, and its turns at the model.
 #include "runtime/agent/prompt.hpp"
 #include "runtime/host/bench_parts.hpp"
-#include "runtime/host/runtime.hpp"
+#include "runtime/host/engine.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A model that needs so many turns, each a call of 10 tokens and more.
-runtime::make_endpoint model_of(std::uint32_t turns) {
+engine::make_endpoint model_of(std::uint32_t turns) {
   return [turns](http_client&, timers& clock) {
     auto script =
       mock_script::repeating(measure::printing_reply(), turns - 1, measure::answering_reply());
@@ -22,8 +22,8 @@ runtime::make_endpoint model_of(std::uint32_t turns) {
   };
 }
 
-std::unique_ptr<runtime> runtime_with(std::uint32_t turns, runtime_options o = {}) {
-  auto made = runtime::start(
+std::unique_ptr<engine> runtime_with(std::uint32_t turns, engine_options o = {}) {
+  auto made = engine::start(
     std::move(o), model_of(turns),
     [](reactor&) { return result<std::shared_ptr<executor>>{measure::make_instant_executor(100)}; },
     nullptr, {});
@@ -33,7 +33,7 @@ std::unique_ptr<runtime> runtime_with(std::uint32_t turns, runtime_options o = {
 
 /// A batch of equal samples that pays by its job.
 struct job {
-  job(runtime& host, std::size_t samples, const job_options& how, std::size_t wide = 4) {
+  job(engine& host, std::size_t samples, const job_options& how, std::size_t wide = 4) {
     auto tools = std::make_shared<tool_set>();
     REQUIRE(tools->add(final_answer_tool()));
     agent_options agent;
@@ -97,7 +97,7 @@ TEST_CASE("a run whose own budget is spent has a result that says so, its batch 
 }
 
 TEST_CASE("a heavier job has more turns at a model that both wait for", "[runtime]") {
-  runtime_options o;
+  engine_options o;
   o.model.max_in_flight = 1;
   auto host = runtime_with(2, std::move(o));
   job heavy{*host, 300, {.weight = 8}, 32};
@@ -108,7 +108,7 @@ TEST_CASE("a heavier job has more turns at a model that both wait for", "[runtim
 }
 
 TEST_CASE("limits that are told to a running runtime hold", "[runtime]") {
-  runtime_options o;
+  engine_options o;
   o.model.rates = {60, 0};
   auto host = runtime_with(1, std::move(o));
   auto begun = steady_clock::now();

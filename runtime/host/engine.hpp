@@ -7,6 +7,7 @@
 #include "actors/executor_pool.hpp"
 #include "actors/model_client.hpp"
 #include "actors/reply_keeper.hpp"
+#include "actors/runs.hpp"
 #include "actors/supervisor.hpp"
 #include "runtime/journal/journal_thread.hpp"
 #include "runtime/net/http.hpp"
@@ -31,18 +32,20 @@ struct other_endpoint {
   std::optional<price> cost{};
 };
 
-/// What a runtime is made of. The parts themselves may be replaced: benches and tests bring their
+/// What an engine is made of. The parts themselves may be replaced: benches and tests bring their
 /// own executor or endpoint.
-struct runtime_options {
-  std::size_t worker_threads = 0;  ///< of the actor system; 0: as many as cores
-  std::size_t tool_hosts = 4;      ///< native tool calls at once
+struct engine_options {
+  std::size_t worker_threads = 0;      ///< of the actor system; 0: as many as cores
+  std::size_t tool_hosts = 4;          ///< native tool calls at once
+  bool tools_may_block = false;        ///< each host has a thread of its own
+  std::optional<runs_options> runs{};  ///< of submitted runs; empty: there are none
   http_client_limits http;
   model_client_options model;
   std::shared_ptr<reply_shelf> shelf;    ///< in front of the model; null: none
   reply_keeper_options keeper;           ///< of the shelf
   std::vector<other_endpoint> others{};  ///< beside the one that the runtime is started with
   std::optional<price> cost{};           ///< of the model that it is started with
-  budget_limits budget{};                ///< of everything that this runtime does, all jobs
+  budget_limits budget{};                ///< of everything that this engine does, all jobs
   std::string currency = "USD";
   executor_pool_options pool;
   millis shutdown{20'000};  ///< from `stop` to giving up on an orderly end
@@ -57,17 +60,17 @@ struct job_options {
 
 /// Owns threads, sockets, sandboxes and the supervision tree. Resource; one per process is enough,
 /// several may live side by side.
-class runtime {
+class engine {
 public:
   using make_endpoint = endpoint_maker;
   using make_executor = std::function<result<std::shared_ptr<executor>>(reactor&)>;
 
   /// `store` may be null: nothing is kept. `make_executor` may be empty: snippets cannot run.
   /// `fatal` is called once, on any thread, when the root supervisor gives up.
-  static result<std::unique_ptr<runtime>> start(runtime_options options, const make_endpoint& model,
-                                                const make_executor& executor,
-                                                std::unique_ptr<journal> store,
-                                                std::function<void(error)> fatal);
+  static result<std::unique_ptr<engine>> start(engine_options options, const make_endpoint& model,
+                                               const make_executor& executor,
+                                               std::unique_ptr<journal> store,
+                                               std::function<void(error)> fatal);
 
   /// Ends the supervision tree in reverse order of its start: runs are cancelled, every sandbox is
   /// verified gone. The journal's thread goes on, so that the end can be recorded. Blocks at most
@@ -75,9 +78,9 @@ public:
   void stop_tree();
 
   /// stop_tree(), then everything else.
-  ~runtime();
-  runtime(const runtime&) = delete;
-  runtime& operator=(const runtime&) = delete;
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
 
   /// What the runs of one job need. `tools` are called by native hosts of this runtime. A run whose
   /// own budget is spent ends as `budget`; the job's other runs go on.
@@ -87,6 +90,9 @@ public:
 
   /// Starts a batch; `plan.done` hears its end.
   [[nodiscard]] caf::actor start_batch(batch_plan plan);
+
+  /// Where `runs` is reached, when the options have it.
+  [[nodiscard]] caf::actor runs() const;
 
   /// Adds a viewer of run events or progress.
   void watch(subscribe viewer);
@@ -111,7 +117,7 @@ public:
 
 private:
   struct impl;
-  explicit runtime(std::unique_ptr<impl> i);
+  explicit engine(std::unique_ptr<impl> i);
   std::unique_ptr<impl> impl_;
 };
 

@@ -1,4 +1,4 @@
-#include "runtime/host/runtime.hpp"
+#include "runtime/host/engine.hpp"
 
 #include "actors/address.hpp"
 #include "actors/caf_glue.hpp"
@@ -61,13 +61,13 @@ child_spec permanent(std::string name, std::shared_ptr<address> where,
 }  // namespace
 
 // Members are in the order of their making; the destructor of runtime ends them in reverse.
-struct runtime::impl {
-  explicit impl(runtime_options o)
+struct engine::impl {
+  explicit impl(engine_options o)
     : options{std::move(o)},
       budget{std::make_shared<budget_account>(std::make_shared<budget_ledger>(options.currency),
                                               options.budget, "the batch")} {}
 
-  runtime_options options;
+  engine_options options;
   std::shared_ptr<budget_account> budget;
   std::mutex tuning;  // guards options.model, once the tree has started
   reactor io;
@@ -83,6 +83,7 @@ struct runtime::impl {
   std::shared_ptr<address> journal_at = std::make_shared<address>();
   std::shared_ptr<address> hub_at = std::make_shared<address>();
   std::shared_ptr<address> agents_at = std::make_shared<address>();
+  std::shared_ptr<address> runs_at = std::make_shared<address>();
   std::vector<std::shared_ptr<address>> tool_hosts_at;
   std::shared_ptr<hub_interest> interest = std::make_shared<hub_interest>();
   std::shared_ptr<model_client_stats> model_stats = std::make_shared<model_client_stats>();
@@ -123,7 +124,7 @@ struct runtime::impl {
 };
 
 /// A run's history is kept in the wire form of the model that it began with.
-result<void> runtime::impl::make_models(const endpoint_maker& first) {
+result<void> engine::impl::make_models(const endpoint_maker& first) {
   std::vector<other_endpoint> all = options.others;
   all.insert(all.begin(), {.make = first, .cost = options.cost});
   for (auto& o : all) {
@@ -140,7 +141,7 @@ result<void> runtime::impl::make_models(const endpoint_maker& first) {
   return {};
 }
 
-std::vector<child_spec> runtime::impl::tree() {
+std::vector<child_spec> engine::impl::tree() {
   std::vector<child_spec> children;
   if (store)
     children.push_back(permanent("journal_writer", journal_at, [this](caf::actor_system& sys) {
@@ -164,7 +165,9 @@ std::vector<child_spec> runtime::impl::tree() {
   for (std::size_t i = 0; i < options.tool_hosts; ++i) {
     tool_hosts_at.push_back(std::make_shared<address>());
     hosts.push_back(permanent("tool_host-" + std::to_string(i + 1), tool_hosts_at.back(),
-                              [](caf::actor_system& sys) { return spawn_tool_host(sys); }));
+                              [block = options.tools_may_block](caf::actor_system& sys) {
+                                return spawn_tool_host(sys, block);
+                              }));
   }
   children.push_back(supervisor_child(group("tools", std::move(hosts))));
 
@@ -179,10 +182,17 @@ std::vector<child_spec> runtime::impl::tree() {
   auto agents = group("agents", {});
   agents.how = strategy::simple_one_for_one;
   children.push_back(supervisor_child(std::move(agents), agents_at));
+  if (options.runs) {
+    auto runs = permanent("runs", runs_at, [this](caf::actor_system& sys) {
+      return spawn_runs(sys, agents_at, *options.runs);
+    });
+    runs.shutdown = options.shutdown / 2;  // until the runs that it cancels have ended
+    children.push_back(std::move(runs));
+  }
   return children;
 }
 
-void runtime::impl::start_root(std::function<void(error)> fatal) {
+void engine::impl::start_root(std::function<void(error)> fatal) {
   glue::init_types();
   auto threads = options.worker_threads != 0 ? options.worker_threads
                                              : std::max(1u, std::thread::hardware_concurrency());
@@ -196,10 +206,10 @@ void runtime::impl::start_root(std::function<void(error)> fatal) {
   });
 }
 
-result<std::unique_ptr<runtime>> runtime::start(runtime_options options, const make_endpoint& model,
-                                                const make_executor& executor,
-                                                std::unique_ptr<journal> store,
-                                                std::function<void(error)> fatal) {
+result<std::unique_ptr<engine>> engine::start(engine_options options, const make_endpoint& model,
+                                              const make_executor& executor,
+                                              std::unique_ptr<journal> store,
+                                              std::function<void(error)> fatal) {
   auto parts = std::make_unique<impl>(std::move(options));
   parts->http = std::make_unique<http_client>(parts->io, parts->options.http);
   if (auto made = parts->make_models(model); !made)
@@ -220,19 +230,20 @@ result<std::unique_ptr<runtime>> runtime::start(runtime_options options, const m
   }
   parts->reports = std::make_shared<supervision_log>(parts->store.get(), reports_before);
   parts->start_root(std::move(fatal));
-  auto out = std::unique_ptr<runtime>{new runtime{std::move(parts)}};
+  auto out = std::unique_ptr<engine>{new engine{std::move(parts)}};
   // The tree starts through mailboxes: whoever holds a runtime finds its actors there.
   auto begun = steady_clock::now();
-  while (!out->impl_->agents_at->get() && steady_clock::now() - begun < std::chrono::seconds{10})
+  auto& last = out->impl_->options.runs ? out->impl_->runs_at : out->impl_->agents_at;
+  while (!last->get() && steady_clock::now() - begun < std::chrono::seconds{10})
     std::this_thread::yield();
-  if (!out->impl_->agents_at->get())
+  if (!last->get())
     return fail(errc::unavailable, "the supervision tree did not start within 10 s");
   return out;
 }
 
-runtime::runtime(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
+engine::engine(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
 
-void runtime::stop_tree() {
+void engine::stop_tree() {
   auto& p = *impl_;
   if (p.stopping.exchange(true))
     return;
@@ -242,7 +253,7 @@ void runtime::stop_tree() {
   p.root = nullptr;  // not before: nobody else holds it, and an actor without holders just ends
 }
 
-runtime::~runtime() {
+engine::~engine() {
   stop_tree();
   auto& p = *impl_;
   if (!p.tree_ended) {
@@ -257,8 +268,8 @@ runtime::~runtime() {
   }
   for (auto& cell : p.tool_hosts_at)
     cell->set(nullptr);
-  for (auto* cell :
-       {&p.model_at, &p.shelf_at, &p.executor_at, &p.journal_at, &p.hub_at, &p.agents_at})
+  for (auto* cell : {&p.model_at, &p.shelf_at, &p.executor_at, &p.journal_at, &p.hub_at,
+                     &p.agents_at, &p.runs_at})
     (*cell)->set(nullptr);
   p.system.reset();
   if (p.store)
@@ -270,9 +281,9 @@ runtime::~runtime() {
 }
 
 std::shared_ptr<const agent_context>
-runtime::make_context(std::shared_ptr<const agent_definition> agent,
-                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
-                      const job_options& job) const {
+engine::make_context(std::shared_ptr<const agent_definition> agent,
+                     std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
+                     const job_options& job) const {
   auto c = std::make_shared<agent_context>();
   c->encode = impl_->models.front().where->encoder();
   c->start = react_loop::start_of(*agent, c->encode);
@@ -296,21 +307,25 @@ runtime::make_context(std::shared_ptr<const agent_definition> agent,
   return c;
 }
 
-caf::actor runtime::start_batch(batch_plan plan) {
+caf::actor engine::start_batch(batch_plan plan) {
   return spawn_batch(*impl_->system, std::move(plan), impl_->agents_at->get());
 }
 
-void runtime::watch(subscribe viewer) {
+caf::actor engine::runs() const {
+  return impl_->runs_at->get();
+}
+
+void engine::watch(subscribe viewer) {
   if (viewer.events)
     impl_->interest->events = true;  // now, not when the hub hears of it: the first events count
   glue::post(impl_->hub_at->get(), std::move(viewer));
 }
 
-journal_thread* runtime::store() const noexcept {
+journal_thread* engine::store() const noexcept {
   return impl_->store.get();
 }
 
-void runtime::tune(const model_tune& limits) {
+void engine::tune(const model_tune& limits) {
   {
     std::lock_guard lock{impl_->tuning};
     auto& o = impl_->options.model;
@@ -320,27 +335,27 @@ void runtime::tune(const model_tune& limits) {
   glue::post(impl_->model_at->get(), limits);
 }
 
-budget_account& runtime::budget() const noexcept {
+budget_account& engine::budget() const noexcept {
   return *impl_->budget;
 }
 
-const model_client_stats& runtime::model_stats() const noexcept {
+const model_client_stats& engine::model_stats() const noexcept {
   return *impl_->model_stats;
 }
 
-const reply_keeper_stats& runtime::shelf_stats() const noexcept {
+const reply_keeper_stats& engine::shelf_stats() const noexcept {
   return *impl_->shelf_stats;
 }
 
-const executor_pool_stats& runtime::pool_stats() const noexcept {
+const executor_pool_stats& engine::pool_stats() const noexcept {
   return *impl_->pool_stats;
 }
 
-http_client_stats runtime::http_stats() const {
+http_client_stats engine::http_stats() const {
   return impl_->http->stats();
 }
 
-executor* runtime::backend() const noexcept {
+executor* engine::backend() const noexcept {
   return impl_->box_maker.get();
 }
 
