@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include <vector>
 
 namespace troupe {
+
+struct agent_file;
 
 // --- what is asked for: typed -------------------------------------------------------------------
 
@@ -58,15 +61,17 @@ struct agent_settings {
   std::string tool_calls = "native";     ///< kind tool: native, text
   std::string tool_choice = "required";  ///< of native calls: required, auto
   std::string instructions;
+  std::string prompts;               ///< YAML file; empty: the agent file's, or the shipped ones
   std::vector<std::string> tools;    ///< built-in tools; final_answer is always there
   std::vector<std::string> imports;  ///< module names, "a.*", "*"
   std::uint32_t max_steps = 20;
-  millis run_time{0};              ///< whole run; 0: none
-  millis step_time{30'000};        ///< one snippet, soft
-  millis step_grace{5'000};        ///< from soft to hard
-  std::uint64_t token_budget = 0;  ///< whole run; 0: none
-  std::uint64_t call_budget = 0;   ///< requests of the whole run; 0: no limit
-  double cost_budget = 0;          ///< of it, in the price list's currency; 0: no limit
+  millis run_time{0};                        ///< whole run; 0: none
+  millis step_time{30'000};                  ///< one snippet, soft
+  millis step_grace{5'000};                  ///< from soft to hard
+  std::uint64_t token_budget = 0;            ///< whole run; 0: none
+  std::uint64_t call_budget = 0;             ///< requests of the whole run; 0: no limit
+  double cost_budget = 0;                    ///< of it, in the price list's currency; 0: no limit
+  std::shared_ptr<const agent_file> file{};  ///< that describes the agent; null: none
 };
 
 struct sandbox_options {

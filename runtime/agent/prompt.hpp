@@ -34,6 +34,24 @@ struct prompt_set {
 ///         a value that is no text. Templates themselves are checked by `prompt_template::parse`.
 [[nodiscard]] result<prompt_set> load_prompts(std::string_view yaml_text);
 
+/// What one file says of an agent's prompts.
+struct given_prompts {
+  prompt_set texts{};  ///< those that it does not give are empty
+  /// By key, e.g. "planning.initial_plan": the file and the line of its text, for messages.
+  std::vector<std::pair<std::string, std::string>> places{};
+
+  /// `usual` with these in the place of its own.
+  [[nodiscard]] prompt_set over(prompt_set usual) const;
+
+  /// `detail`, which begins with a prompt's key, with the place of that prompt before it.
+  [[nodiscard]] std::string placed(const std::string& detail) const;
+};
+
+/// Reads the prompts that a YAML text gives, all of them optional. `file` stands in messages.
+/// Errors  as load_prompts, without the keys that are missing.
+[[nodiscard]] result<given_prompts> load_given_prompts(std::string_view yaml_text,
+                                                       const std::string& file);
+
 /// The set that ships for agents of that kind: config/prompts/{code,tool}_agent.yaml, built into
 /// the library.
 [[nodiscard]] const prompt_set& shipped_prompts(agent_kind kind = agent_kind::code);

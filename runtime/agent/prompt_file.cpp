@@ -37,11 +37,10 @@ std::string full_name(std::string_view section, std::string_view key) {
   return section.empty() ? std::string{key} : std::string{section} + "." + std::string{key};
 }
 
-error at_mark(const YAML::Mark& mark, std::string what) {
-  auto place = mark.is_null() ? "prompts: "
-                              : "prompts, line " + std::to_string(mark.line + 1) + ", column "
-                                  + std::to_string(mark.column + 1) + ": ";
-  return {errc::invalid_argument, place + std::move(what)};
+std::string place_of(const std::string& file, const YAML::Mark& mark) {
+  return mark.is_null() ? file
+                        : file + ", line " + std::to_string(mark.line + 1) + ", column "
+                            + std::to_string(mark.column + 1);
 }
 
 std::vector<std::string_view> keys_of(std::string_view section) {
@@ -62,33 +61,50 @@ bool is_section(std::string_view name) {
   return false;
 }
 
-result<void> read_entry(prompt_set& out, std::string_view section, const std::string& key,
-                        const YAML::Node& node) {
-  for (auto& k : prompt_keys) {
-    if (k.section != section || k.key != key)
-      continue;
-    if (!node.IsScalar())
-      return fail(at_mark(node.Mark(), full_name(section, key) + " must be a text"));
-    out.*k.text = node.as<std::string>();
+/// One file's texts as they fill up.
+class prompt_reader {
+public:
+  explicit prompt_reader(std::string file) : file_{std::move(file)} {}
+
+  result<void> read(std::string_view section, const YAML::Node& map) {
+    if (!map.IsMap())
+      return bad(map.Mark(), (section.empty() ? "the file" : std::string{section})
+                               + " must be a mapping of names to texts");
+    for (auto entry : map) {
+      auto key = entry.first.IsScalar() ? entry.first.as<std::string>() : std::string{};
+      auto ok = section.empty() && is_section(key) ? read(key, entry.second)
+                                                   : read_entry(section, key, entry);
+      if (!ok)
+        return ok;
+    }
     return {};
   }
-  return fail(at_mark(node.Mark(), "unknown key '" + full_name(section, key) + "'"
-                                     + did_you_mean(key, keys_of(section))));
-}
 
-result<void> read_map(prompt_set& out, std::string_view section, const YAML::Node& map) {
-  if (!map.IsMap())
-    return fail(at_mark(map.Mark(), (section.empty() ? "the file" : std::string{section})
-                                      + " must be a mapping of names to texts"));
-  for (auto entry : map) {
-    auto key = entry.first.IsScalar() ? entry.first.as<std::string>() : std::string{};
-    auto ok = section.empty() && is_section(key) ? read_map(out, key, entry.second)
-                                                 : read_entry(out, section, key, entry.second);
-    if (!ok)
-      return ok;
+  [[nodiscard]] tl::unexpected<error> bad(const YAML::Mark& mark, const std::string& what) const {
+    return fail(errc::invalid_argument, place_of(file_, mark) + ": " + what);
   }
-  return {};
-}
+
+  given_prompts out;
+
+private:
+  template <class Entry>
+  result<void> read_entry(std::string_view section, const std::string& key, const Entry& entry) {
+    auto name = full_name(section, key);
+    auto mark = entry.first.Mark();
+    for (auto& k : prompt_keys) {
+      if (k.section != section || k.key != key)
+        continue;
+      if (!entry.second.IsScalar())
+        return bad(entry.second.Mark(), name + " must be a text");
+      out.texts.*k.text = entry.second.template as<std::string>();
+      out.places.emplace_back(name, file_ + ", line " + std::to_string(mark.line + 1));
+      return {};
+    }
+    return bad(mark, "unknown key '" + name + "'" + did_you_mean(key, keys_of(section)));
+  }
+
+  std::string file_;
+};
 
 prompt_set shipped(std::string_view text) {
   auto loaded = load_prompts(text);
@@ -99,19 +115,40 @@ prompt_set shipped(std::string_view text) {
 
 }  // namespace
 
-result<prompt_set> load_prompts(std::string_view yaml_text) {
-  prompt_set out;
+prompt_set given_prompts::over(prompt_set usual) const {
+  for (auto& k : prompt_keys)
+    if (!trim(texts.*k.text).empty())
+      usual.*k.text = texts.*k.text;
+  return usual;
+}
+
+std::string given_prompts::placed(const std::string& detail) const {
+  for (auto& [key, where] : places)
+    if (detail.starts_with(key) && detail.find_first_of(",:", key.size()) == key.size())
+      return where + ": " + detail;
+  return detail;
+}
+
+result<given_prompts> load_given_prompts(std::string_view yaml_text, const std::string& file) {
+  prompt_reader reader{file};
   try {
-    if (auto ok = read_map(out, "", YAML::Load(std::string{yaml_text})); !ok)
+    if (auto ok = reader.read("", YAML::Load(std::string{yaml_text})); !ok)
       return fail(ok.error());
   } catch (const YAML::Exception& e) {
-    return fail(at_mark(e.mark, e.msg));
+    return reader.bad(e.mark, e.msg);
   }
+  return std::move(reader.out);
+}
+
+result<prompt_set> load_prompts(std::string_view yaml_text) {
+  auto given = load_given_prompts(yaml_text, "prompts");
+  if (!given)
+    return fail(given.error());
   for (auto& k : prompt_keys)
-    if (k.needed && trim(out.*k.text).empty())
+    if (k.needed && trim(given->texts.*k.text).empty())
       return fail(errc::invalid_argument,
                   "prompts: key '" + full_name(k.section, k.key) + "' is missing or empty");
-  return out;
+  return std::move(given->texts);
 }
 
 const prompt_set& shipped_prompts(agent_kind kind) {

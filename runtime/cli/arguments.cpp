@@ -1,5 +1,6 @@
 #include "runtime/cli/arguments.hpp"
 
+#include "config/agent_file.hpp"
 #include "runtime/cli/commands.hpp"
 #include "runtime/core/log.hpp"
 #include "runtime/core/text.hpp"
@@ -53,7 +54,7 @@ std::string unknown_option(const std::string& word, command which) {
   for (const auto& spec : option_table())
     if (spec.belongs_to(which))
       flags.push_back(flag_of(spec));
-  for (const char* own : {"--config", "--explain", "--help"})
+  for (const char* own : {"--config", "--agent-file", "--explain", "--help"})
     flags.emplace_back(own);
   auto name = word.substr(0, word.find('='));
   return "there is no option '" + name + "'" + did_you_mean(name, {flags.begin(), flags.end()});
@@ -77,10 +78,13 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
                                  const std::vector<std::string>& given) {
   CLI::App app{help, "troupe " + name};
   arguments out;
-  std::string config;
+  std::string config, agent;
   std::map<std::string, seen_option> seen;
   app.add_option(rest_name, out.rest, rest_help);
   app.add_option("--config", config, "options from this YAML file [./troupe.yaml, if it is there]");
+  if (which != command::mock)
+    app.add_option("-a,--agent-file", agent,
+                   "the agent, as this YAML file describes it (see troupe init)");
   app.add_flag("--explain", out.explain, "show every option with its value and where it came from");
   for (const auto& spec : option_table())
     if (spec.belongs_to(which))
@@ -109,9 +113,18 @@ parsed_arguments parse_arguments(command which, const std::string& name, const s
   auto file = read_config(config);
   if (!file)
     return {std::nullopt, complain(usage, file.error().detail)};
+  std::shared_ptr<const agent_file> described;
+  if (!agent.empty()) {
+    auto read = read_agent_file(agent);
+    if (!read)
+      return {std::nullopt, complain(usage, read.error().detail)};
+    described = *std::move(read);
+    file->insert(file->end(), described->options.begin(), described->options.end());
+  }
   auto resolved = resolve(which, *file, process_environment(), flags);
   if (!resolved)
     return {std::nullopt, complain(usage, resolved.error().detail)};
+  resolved->agent.file = std::move(described);
   warn_about_variables();
   out.options = std::move(*resolved);
   log::set_level(log::level_from(out.options.output.log_level, log::level::warn));

@@ -26,6 +26,7 @@ using words = std::vector<std::string>;
 [[nodiscard]] int doctor_command(const words& arguments);
 [[nodiscard]] int bench_command(const words& arguments);
 [[nodiscard]] int mock_command(const words& arguments);
+[[nodiscard]] int init_command(const words& arguments);
 
 /// --help or -h is among them.
 [[nodiscard]] bool wants_help(const words& arguments);

@@ -20,9 +20,10 @@ struct command_row {
   std::string_view help;
 };
 
-constexpr std::array<command_row, 7> commands = {{
+constexpr std::array<command_row, 8> commands = {{
   {"run", run_command, "one task, live"},
   {"eval", eval_command, "a dataset, wide, resumable"},
+  {"init", init_command, "a commented agent file to begin with, or one from smolagents"},
   {"report", report_command, "accuracy, ends, tokens and times of a journal"},
   {"trace", trace_command, "one run's timeline"},
   {"doctor", doctor_command, "what works on this machine, and why not"},

@@ -1,5 +1,6 @@
 #include "runtime/host/assemble.hpp"
 
+#include "config/agent_file.hpp"
 #include "config/model_name.hpp"
 #include "config/price_file.hpp"
 #include "executors/jail/jail_executor.hpp"
@@ -228,6 +229,36 @@ std::size_t sandbox_limit(std::size_t wanted, bool network) {
   return std::max<std::size_t>(1, std::min<std::size_t>(wanted, files.rlim_cur / each));
 }
 
+/// The agent's own prompts.
+result<given_prompts> prompts_from(const settings& s) {
+  if (!s.agent.prompts.empty()) {
+    auto text = read_text(s.agent.prompts, "the prompt file");
+    return text ? load_given_prompts(*text, s.agent.prompts) : fail(text.error());
+  }
+  return s.agent.file ? s.agent.file->prompts : given_prompts{};
+}
+
+/// What the agent file says that is no option. Its children are handed on from here.
+result<void> take_description(const settings& s, agent_options& into) {
+  if (!s.agent.file)
+    return {};
+  into.name = s.agent.file->name;
+  if (!s.agent.file->children.empty())
+    return fail(errc::invalid_argument,
+                s.agent.file->children.front().where
+                  + ": children: this version runs no agents that are called by others; remove "
+                    "them");
+  return {};
+}
+
+/// Where the option's value stands, for a message about it; empty for a default.
+std::string place_of_option(const settings& s, std::string_view name) {
+  for (const auto& x : s.explained)
+    if (x.name == name && x.origin != value_origin::fallback)
+      return x.where + ": " + (x.where.find(name) == std::string::npos ? x.name + ": " : "");
+  return {};
+}
+
 /// What only a jail can give; empty: nothing.
 std::string demand_of(const sandbox_profile& p) {
   if (!p.required.empty())
@@ -392,7 +423,7 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
       continue;  // always there
     auto found = builtin_tool(name);
     if (!found)
-      return fail(found.error());
+      return fail(found.error().code, place_of_option(s, "tools") + found.error().detail);
     added = tools->add(std::move(*found));
   }
   if (!added)
@@ -404,12 +435,17 @@ agent_kind kind_from(const settings& s) {
   return s.agent.kind == "tool" ? agent_kind::tool_calling : agent_kind::code;
 }
 
-result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
-                                                           const std::vector<std::string>& imports,
-                                                           const env_lookup& env) {
+result<agent_options> agent_options_from(const settings& s, const tool_set& tools,
+                                         const std::vector<std::string>& imports,
+                                         const env_lookup& env) {
   agent_options o;
   o.kind = kind_from(s);
-  o.prompts = shipped_prompts(o.kind);
+  auto prompts = prompts_from(s);
+  if (!prompts)
+    return fail(prompts.error());
+  o.prompts = prompts->over(shipped_prompts(o.kind));
+  if (auto named = take_description(s, o); !named)
+    return fail(named.error());
   o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
   o.choice =
     s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;
@@ -431,7 +467,25 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
   if (!extra)
     return fail(extra.error());
   o.model.extra_body = *std::move(extra);
-  return define_agent(std::move(o));
+  return o;
+}
+
+result<std::shared_ptr<const agent_definition>> define_agent_of(const settings& s,
+                                                                agent_options options) {
+  auto defined = define_agent(std::move(options));
+  if (defined)
+    return defined;
+  auto prompts = prompts_from(s);
+  return fail(defined.error().code,
+              prompts ? prompts->placed(defined.error().detail) : defined.error().detail);
+}
+
+result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, const tool_set& tools,
+                                                           const std::vector<std::string>& imports,
+                                                           const env_lookup& env) {
+  return agent_options_from(s, tools, imports, env).and_then([&](agent_options o) {
+    return define_agent_of(s, std::move(o));
+  });
 }
 
 sandbox_spec sandbox_from(const profile_settings& profile, const tool_set& tools) {

@@ -57,6 +57,18 @@ namespace troupe {
 
 [[nodiscard]] agent_kind kind_from(const settings& s);
 
+/// What makes the agent: its prompts are those of a file, or the agent file's, over the shipped
+/// ones.
+/// Errors  those of reading prompts; invalid_argument: extra_body; an agent file with children.
+[[nodiscard]] result<agent_options> agent_options_from(const settings& s, const tool_set& tools,
+                                                       const std::vector<std::string>& imports,
+                                                       const env_lookup& env);
+
+/// define_agent, whose errors about a prompt say in which file and line it stands.
+[[nodiscard]] result<std::shared_ptr<const agent_definition>>
+define_agent_of(const settings& s, agent_options options);
+
+/// Both.
 [[nodiscard]] result<std::shared_ptr<const agent_definition>>
 agent_from(const settings& s, const tool_set& tools, const std::vector<std::string>& imports,
            const env_lookup& env);

@@ -28,10 +28,10 @@ struct earlier_work {
 
 /// What must stay the same for results to be put together.
 constexpr std::array measured{
-  "model",       "temperature", "max_tokens", "seed",        "reasoning_effort",
-  "extra_body",  "agent",       "tool_calls", "tool_choice", "instructions",
-  "tools",       "max_steps",   "profile",    "imports",     "token_budget",
-  "call_budget", "cost_budget", "scorer",     "tolerance",   "ignore_case"};
+  "model",     "temperature", "max_tokens",  "seed",         "reasoning_effort", "extra_body",
+  "agent",     "tool_calls",  "tool_choice", "instructions", "prompts",          "tools",
+  "max_steps", "profile",     "imports",     "token_budget", "call_budget",      "cost_budget",
+  "scorer",    "tolerance",   "ignore_case"};
 
 result<void> check_same_options(const json& before, const json& now, const std::string& path) {
   for (const auto* name : measured) {

@@ -190,7 +190,7 @@ TEST_CASE("a prompt file's mistakes are named with their place", "[prompt]") {
         == "prompts: key 'final_answer.pre_messages' is missing or empty");
   CHECK(
     error_of(good + std::string{"sistem_prompt: x\n"})
-    == "prompts, line 5, column 16: unknown key 'sistem_prompt' (did you mean 'system_prompt'?)");
+    == "prompts, line 5, column 1: unknown key 'sistem_prompt' (did you mean 'system_prompt'?)");
   CHECK(error_of("final_answer: 3\n")
         == "prompts, line 1, column 15: final_answer must be a mapping of names to texts");
   CHECK(error_of("system_prompt: [1]\n").find("must be a text") != std::string::npos);

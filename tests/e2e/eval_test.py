@@ -96,7 +96,7 @@ class Run(TroupeTest):
         self.assertIn("there is no run 9999", none.stderr)
 
     def test_each_command_has_help(self):
-        for command in ("run", "eval", "report", "trace", "doctor", "bench", "mock"):
+        for command in ("run", "eval", "init", "report", "trace", "doctor", "bench", "mock"):
             for word in ("--help", "-h"):
                 done = self.troupe(command, word)
                 self.assertEqual(done.returncode, 0, (command, word, done.stderr))
