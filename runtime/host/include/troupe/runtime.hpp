@@ -1,0 +1,114 @@
+#pragma once
+// troupe in a C++ program: a runtime, agents, runs. Shows neither CAF nor Boost; for co_await with
+// Boost.Asio there is <troupe/asio.hpp>. docs/embedding.md is the guide.
+
+#include <troupe/error.hpp>
+#include <troupe/run.hpp>
+#include <troupe/tool.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What a runtime is made of. Names, forms and defaults are those of `troupe eval --help`.
+/// Variables TROUPE_* are not read; keys and proxies are found where the program finds them.
+struct runtime_options {
+  std::string model{};        ///< "provider/model": "openai/gpt-4.1", "mock/script.json"
+  std::string base_url{};     ///< empty: the provider's
+  std::string api_key_env{};  ///< variable that holds the key; empty: the provider's
+  std::string executor{};     ///< what runs agents' code: "jail" (when empty), "process"
+  std::string profile{};      ///< of the sandboxes: a shipped one's name, or a file
+  std::optional<std::uint32_t> max_concurrency{};  ///< runs at once, 64; the others wait
+  std::string out{};                               ///< journal, new or old; empty: nothing is kept
+  std::string config{};                            ///< file as troupe.yaml; empty: none
+  std::map<std::string, std::string> options{};    ///< all others by name: {{"rpm", "500"}}
+  std::uint32_t tool_threads = 4;  ///< native tools that may run at once; at least 1
+};
+
+/// A test of an answer before it is taken. What it refuses goes back to the model with the reason.
+/// It runs on an actor's thread and must not block.
+struct answer_check {
+  std::string name{};
+  std::function<result<void>(const json& answer, const std::string& text)> check{};
+};
+
+/// What makes an agent. What is empty is as the runtime's options say.
+struct agent_spec {
+  std::string name = "agent";
+  std::vector<native_tool> tools{};  ///< final_answer is always there
+  std::string instructions{};        ///< added to the system prompt
+  std::string kind{};  ///< "code" (writes Python, in a sandbox) or "tool" (calls tools)
+  std::vector<std::string> builtin_tools{};      ///< by name, e.g. "convert_units"
+  std::vector<std::string> imports{};            ///< modules that its code may import
+  std::optional<std::uint32_t> max_steps{};      ///< model replies before the answer is asked for
+  std::chrono::milliseconds run_time{0};         ///< wall time of one run; 0: no limit of its own
+  std::vector<answer_check> checks{};            ///< in their order
+  std::string file{};                            ///< agent file that the others are put over
+  std::map<std::string, std::string> options{};  ///< of the model and the agent: temperature, ...
+};
+
+/// An agent of one runtime. A handle; cheap to copy. Thread-safe.
+class agent {
+public:
+  [[nodiscard]] const std::string& name() const noexcept;
+
+private:
+  friend class runtime;
+  struct definition;
+  explicit agent(std::shared_ptr<const definition> d) : definition_{std::move(d)} {}
+  std::shared_ptr<const definition> definition_;
+};
+
+/// What all runs of a runtime have used. Value.
+struct runtime_usage {
+  std::uint64_t calls = 0;
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  double money = 0;  ///< by the price list; 0 where the model has no price in it
+  std::string currency{};
+};
+
+/// Threads, sockets, sandboxes and the supervision tree. Several may live side by side. All members
+/// are thread-safe, except moving and the destructor.
+class runtime {
+public:
+  /// Blocks for as long as files and threads take.
+  /// Errors  all that is wrong before the first run, in one line with its mend: an option, a key
+  ///         that is not set, a script or journal that cannot be read.
+  [[nodiscard]] static result<runtime> start(runtime_options options);
+
+  /// As stop().
+  ~runtime();
+  runtime(runtime&& other) noexcept;
+  runtime& operator=(runtime&& other) noexcept;
+
+  /// Checks and prepares an agent. The first one that writes code opens a sandbox to see that it
+  /// can, which blocks for milliseconds, at most the profile's open_timeout.
+  /// Errors  invalid_argument, not_found: an option, a tool's name or schema, a template; denied,
+  ///         unavailable: no sandbox can be opened here.
+  [[nodiscard]] result<agent> define(agent_spec spec);
+
+  /// Starts a run as soon as there is a place for it; never blocks. That it cannot be started (the
+  /// runtime has ended, the agent is another one's) is its outcome.
+  [[nodiscard]] run submit(const agent& who, std::string task, submit_options how = {});
+
+  [[nodiscard]] runtime_usage usage() const;
+
+  /// Cancels what runs, waits until it has ended, at most 20 s, and completes every run; then all
+  /// callbacks have been called. Later submissions end at once as "cancelled". Idempotent. Not to
+  /// be called from a tool or a check; from a callback it returns before the callbacks that wait.
+  void stop();
+
+private:
+  struct impl;
+  explicit runtime(std::unique_ptr<impl> i);
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,418 @@
+#include "config/agent_file.hpp"
+#include "executors/spec_check.hpp"
+#include "runtime/core/log.hpp"
+#include "runtime/host/assemble.hpp"
+#include "runtime/host/submitted_runs.hpp"
+#include <troupe/runtime.hpp>
+
+namespace troupe {
+
+/// Ready to run; what it was checked against does not change any more.
+struct agent::definition {
+  std::string name;
+  const void* home = nullptr;  ///< its runtime's impl, only compared
+  std::shared_ptr<const agent_context> context;
+};
+
+const std::string& agent::name() const noexcept {
+  return definition_->name;
+}
+
+namespace {
+
+void give(std::vector<option_input>& out, const std::string& name, std::vector<std::string> words,
+          const std::string& from) {
+  out.push_back({name, std::move(words), from + ": " + name});
+}
+
+void give_text(std::vector<option_input>& out, const std::string& name, const std::string& word,
+               const std::string& from) {
+  if (!word.empty())
+    give(out, name, {word}, from);
+}
+
+std::vector<option_input> inputs_of(const runtime_options& o) {
+  const std::string from = "runtime_options";
+  std::vector<option_input> out;
+  for (const auto& [name, word] : o.options)
+    give(out, name, {word}, from);
+  give_text(out, "model", o.model, from);
+  give_text(out, "base_url", o.base_url, from);
+  give_text(out, "api_key_env", o.api_key_env, from);
+  give_text(out, "executor", o.executor, from);
+  give_text(out, "profile", o.profile, from);
+  give_text(out, "out", o.out, from);
+  if (o.max_concurrency)
+    give(out, "max_concurrency", {std::to_string(*o.max_concurrency)}, from);
+  return out;
+}
+
+/// What an agent may have otherwise than its runtime.
+bool is_of_agents(std::string_view name) {
+  constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_effort",
+                                "extra_body"};
+  const auto* row = find_option(name);
+  return row != nullptr
+         && (row->group == "Agent"
+             || std::find(sampling.begin(), sampling.end(), name) != sampling.end());
+}
+
+result<std::vector<option_input>> inputs_of(const agent_spec& spec) {
+  const auto from = "agent_spec '" + spec.name + "'";
+  std::vector<option_input> out;
+  for (const auto& [name, word] : spec.options) {
+    if (find_option(name) != nullptr && !is_of_agents(name))
+      return fail(errc::invalid_argument,
+                  from + ": " + name
+                    + " is the same for all agents of a runtime; give it in runtime_options");
+    give(out, name, {word}, from);
+  }
+  give_text(out, "agent", spec.kind, from);
+  give_text(out, "instructions", spec.instructions, from);
+  if (!spec.builtin_tools.empty())
+    give(out, "tools", spec.builtin_tools, from);
+  if (!spec.imports.empty())
+    give(out, "imports", spec.imports, from);
+  if (spec.max_steps)
+    give(out, "max_steps", {std::to_string(*spec.max_steps)}, from);
+  if (spec.run_time.count() != 0)
+    give(out, "run_time", {std::to_string(spec.run_time.count()) + "ms"}, from);
+  return out;
+}
+
+tool tool_of(native_tool t) {
+  tool out;
+  out.spec.name = std::move(t.name);
+  out.spec.description = std::move(t.description);
+  out.spec.parameters = std::move(t.parameters);
+  out.spec.idempotent = t.idempotent;
+  out.spec.ends_run = t.ends_run;
+  if (t.call)
+    out.call = [call = std::move(t.call)](const json& arguments, const tool_context& c) {
+      return call(arguments, {c.run.value, c.call.value, c.deadline});
+    };
+  return out;
+}
+
+/// Those by name, and the program's own.
+result<std::shared_ptr<const tool_set>> all_tools(const settings& s, std::vector<native_tool> own) {
+  auto named = tools_from(s);
+  if (!named)
+    return fail(named.error());
+  auto all = std::make_shared<tool_set>(**named);
+  for (auto& t : own)
+    if (auto added = all->add(tool_of(std::move(t))); !added)
+      return fail(added.error());
+  return std::shared_ptr<const tool_set>{std::move(all)};
+}
+
+std::vector<final_check> checks_of(std::vector<answer_check> checks) {
+  std::vector<final_check> out;
+  for (auto& c : checks) {
+    final_check made{std::move(c.name), {}};
+    if (c.check)
+      made.check = [check = std::move(c.check)](const value& v) {
+        return check(to_plain(v.tagged), v.text);
+      };
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+run_outcome outcome_of(const run_result& r) {
+  run_outcome out;
+  out.end = r.end;
+  out.answer = r.answer_value;
+  out.text = r.answer;
+  out.error = r.error;
+  out.turns = r.turns;
+  out.tool_calls = r.tool_calls;
+  out.model_attempts = r.model_attempts;
+  out.input_tokens = r.tokens.input;
+  out.output_tokens = r.tokens.output;
+  out.wall = r.wall;
+  out.model = r.model;
+  return out;
+}
+
+}  // namespace
+
+struct runtime::impl {
+  std::vector<option_input> file;   ///< of the configuration
+  std::vector<option_input> given;  ///< by the program
+  settings options;
+  env_lookup env = process_environment();
+  profile_settings profile;
+  std::shared_ptr<submitted_runs> runs =
+    std::make_shared<submitted_runs>(std::make_shared<callback_thread>());
+  std::unique_ptr<engine> host;
+  batch_record record;
+  std::atomic<std::uint64_t> next_run{1};
+  bool priced = false;
+
+  std::mutex proving;   // guards proved
+  bool proved = false;  ///< a sandbox could be opened
+
+  std::mutex stopping;  // one stop at a time
+  bool stopped = false;
+
+  result<void> begin(const runtime_options& o);
+  result<void> keep_record(const journal& store);
+  result<void> prove(const sandbox_spec& box);
+  result<settings> settings_for(const agent_spec& spec) const;
+  void end_record();
+  void stop();
+};
+
+/// New runs are counted on from those that the journal holds.
+result<void> runtime::impl::keep_record(const journal& store) {
+  auto last = store.last_run();
+  auto before = store.batch();
+  if (!last || !before)
+    return fail(last ? before.error() : last.error());
+  next_run = last->value + 1;
+  record.started_at = before->started_at != 0 ? before->started_at : wall_micros();
+  record.config = before->config;
+  if (record.config.empty())
+    record.config =
+      dump_json({{"options", to_json(options)},
+                 {"dataset", {{"path", "(a program)"}, {"sha256", ""}, {"samples", 0}}}});
+  return {};
+}
+
+result<void> runtime::impl::begin(const runtime_options& o) {
+  if (o.tool_threads == 0)
+    return fail(errc::invalid_argument, "runtime_options: tool_threads must be at least 1");
+  if (!o.config.empty()) {
+    auto read = read_config(o.config);
+    if (!read)
+      return fail(read.error());
+    file = *std::move(read);
+  }
+  given = inputs_of(o);
+  auto resolved = resolve(command::eval, file, {}, given);
+  if (!resolved)
+    return fail(resolved.error());
+  options = *std::move(resolved);
+  if (o.options.contains("log_level"))
+    log::set_level(log::level_from(options.output.log_level, log::level::warn));
+  auto found = profile_from(options);
+  auto model = endpoint_from(options, env);
+  auto others = other_endpoints_from(options, env);
+  if (!found || !model || !others)
+    return fail(!found ? found.error() : !model ? model.error() : others.error());
+  profile = *std::move(found);
+  auto boxes = executor_from(options, profile.profile);
+  if (!boxes)
+    return fail(boxes.error());
+  auto parts = engine_options_from(options, profile.profile, env, true);
+  parts.tool_hosts = o.tool_threads;
+  parts.tools_may_block = true;
+  parts.runs = runs_options{.max_concurrency = options.batch.max_concurrency};
+  if (auto added = add_shelf(parts, options, env); !added)
+    return added;
+  parts.others = *std::move(others);
+  if (auto added = add_budget(options, parts); !added)
+    return added;
+  priced = parts.cost.has_value();
+  std::unique_ptr<journal> store;
+  if (!options.batch.out.empty()) {
+    auto opened = journal::open(options.batch.out);
+    if (!opened)
+      return fail(opened.error());
+    store = *std::move(opened);
+    if (auto kept = keep_record(*store); !kept)
+      return kept;
+  }
+  auto started = engine::start(std::move(parts), *model, *boxes, std::move(store),
+                               [runs = runs](const error& e) {
+                                 auto why = "the runtime gave up: " + e.detail;
+                                 log::error(why);
+                                 runs->close(why);
+                                 runs->end_all("error", why);
+                               });
+  if (!started)
+    return fail(started.error());
+  host = *std::move(started);
+  runs->open(*host);
+  record.machine = dump_json(machine_record(host->backend()));
+  if (auto* thread = host->store())
+    return thread->put_batch(record, {});
+  return {};
+}
+
+result<settings> runtime::impl::settings_for(const agent_spec& spec) const {
+  auto own = inputs_of(spec);
+  if (!own)
+    return fail(own.error());
+  auto below = file;
+  std::shared_ptr<const agent_file> described;
+  if (!spec.file.empty()) {
+    auto read = read_agent_file(spec.file);
+    if (!read)
+      return fail(read.error());
+    described = *std::move(read);
+    below.insert(below.end(), described->options.begin(), described->options.end());
+  }
+  auto above = given;
+  above.insert(above.end(), own->begin(), own->end());
+  auto s = resolve(command::eval, below, {}, above);
+  if (!s)
+    return s;
+  s->agent.file = std::move(described);
+  if (s->sandbox.profile != options.sandbox.profile
+      || s->sandbox.executor != options.sandbox.executor)
+    return fail(errc::invalid_argument,
+                spec.file
+                  + ": wants another profile or executor than the runtime was started with; "
+                    "give it in runtime_options");
+  return s;
+}
+
+/// Once: what is wrong with the machine is found before a model call is paid.
+result<void> runtime::impl::prove(const sandbox_spec& box) {
+  std::lock_guard lock{proving};
+  if (proved)
+    return {};
+  if (auto works = try_sandbox(*host->backend(), box); !works)
+    return fail(works.error().code, "no sandbox can be opened: " + works.error().detail);
+  proved = true;
+  return {};
+}
+
+void runtime::impl::end_record() {
+  auto* thread = host->store();
+  if (thread == nullptr)
+    return;
+  record.ended_at = wall_micros();
+  record.end = "completed";
+  record.machine = dump_json(machine_record(host->backend()));
+  if (auto put = thread->put_batch(record, {}); put)
+    thread->flush_blocking();
+}
+
+void runtime::impl::stop() {
+  std::lock_guard lock{stopping};
+  if (std::exchange(stopped, true))
+    return;
+  runs->close("the runtime has ended");
+  if (host) {
+    host->stop_tree();
+    end_record();
+  }
+  runs->end_all("cancelled", "the runtime ended before the run did");
+  runs->callbacks().finish();
+}
+
+runtime::runtime(std::unique_ptr<impl> i) : impl_{std::move(i)} {}
+runtime::runtime(runtime&& other) noexcept = default;
+
+runtime& runtime::operator=(runtime&& other) noexcept {
+  if (this != &other) {
+    stop();
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+runtime::~runtime() {
+  stop();
+}
+
+void runtime::stop() {
+  if (impl_)
+    impl_->stop();
+}
+
+result<runtime> runtime::start(runtime_options options) {
+  runtime out{std::make_unique<impl>()};
+  if (auto begun = out.impl_->begin(options); !begun)
+    return fail(begun.error());
+  return out;
+}
+
+result<agent> runtime::define(agent_spec spec) {
+  auto& p = *impl_;
+  auto s = p.settings_for(spec);
+  if (!s)
+    return fail(s.error());
+  auto tools = all_tools(*s, std::move(spec.tools));
+  if (!tools)
+    return fail(tools.error());
+  auto profile = p.profile;
+  if (!s->agent.imports.empty())
+    profile.imports = s->agent.imports;
+  auto options = agent_options_from(*s, **tools, profile.imports, p.env);
+  if (!options)
+    return fail(options.error());
+  if (spec.name != agent_spec{}.name)
+    options->name = spec.name;
+  options->checks = checks_of(std::move(spec.checks));
+  auto name = options->name;
+  auto defined = define_agent_of(*s, *std::move(options));
+  if (!defined)
+    return fail(defined.error());
+  auto box = sandbox_from(profile, **tools);
+  if (kind_from(*s) == agent_kind::code) {
+    auto works = check_spec(box, {profile.profile.name});
+    if (works)
+      works = p.prove(box);
+    if (!works)
+      return fail(works.error());
+  }
+  job_options job;
+  job.run_budget = run_budget_from(*s);
+  return agent{std::make_shared<const agent::definition>(agent::definition{
+    std::move(name), &p, p.host->make_context(*std::move(defined), *tools, std::move(box), job)})};
+}
+
+run runtime::submit(const agent& who, std::string task, submit_options how) {
+  auto& p = *impl_;
+  auto state = std::make_shared<run::state>();
+  state->id = p.next_run++;
+  state->home = p.runs;
+  state->on_event = std::move(how.on_event);
+  if (how.on_end)
+    state->callbacks.push_back(std::move(how.on_end));
+  auto refuse = [&](const std::string& end, const std::string& why) {
+    run_outcome refused;
+    refused.end = end;
+    refused.error = why;
+    state->complete(std::move(refused));
+    return run{state};
+  };
+  if (who.definition_->home != &p)
+    return refuse("error", "the agent '" + who.name() + "' was defined by another runtime");
+  if (!p.runs->add(state))
+    return refuse("cancelled", p.runs->closed_because());
+
+  run_order order;
+  order.run = run_id{state->id};
+  order.sample = "run-" + std::to_string(state->id);
+  order.agent = who.definition_->context;
+  order.input.task = std::move(task);
+  for (auto& [path, bytes] : how.files)
+    order.files.push_back({std::move(path), std::move(bytes)});
+  if (state->on_event)
+    order.viewer = [state](const run_event& e) {
+      state->see(e);
+      return true;
+    };
+  order.paused = how.paused;
+  order.done = [state](const run_result& r) { state->complete(outcome_of(r)); };
+  p.runs->post(run_submit{std::make_shared<const run_order>(std::move(order))});
+  return run{state};
+}
+
+runtime_usage runtime::usage() const {
+  auto spent = impl_->host->budget().spent();
+  runtime_usage out;
+  out.calls = spent.calls;
+  out.input_tokens = spent.tokens.input;
+  out.output_tokens = spent.tokens.output;
+  out.money = impl_->priced ? spent.money : 0;
+  out.currency = impl_->host->budget().currency();
+  return out;
+}
+
+}  // namespace troupe
