@@ -67,7 +67,8 @@ public:
     begun_ = any().clock->now();
     if (plan_.time > millis{0})
       timer_ = glue::send_after(*any().clock, self_, plan_.time, run_deadline{});
-    keep("session_started", {{"sample_id", plan_.sample}, {"entry", plan_.entry}});
+    keep("run_started",
+         {{"task", plan_.task}, {"sample_id", plan_.sample}, {"entry", plan_.entry}});
     deliver(index_of(plan_.entry), {user, "task", plan_.task, obligation{}});
     return {
       [this](tool_call& x) { return on_call(x); },
@@ -120,6 +121,7 @@ private:
     m.current_task = told(*m.current);
     m.run = any().numbers->take();
     agent_run own{m.run, plan_.sample, {}, caf::actor{self_}};
+    own.viewer = plan_.viewer;
     own.manager = managed_by{id_, call_id{}, 1, plan_.members[who].agent->budget,
                              plan_.members[who].agent->job};
     keep("child_started", {{"agent", plan_.members[who].card.name}, {"run", m.run.value}});
@@ -369,7 +371,10 @@ private:
     if (!over_ && std::ranges::any_of(members_, [](auto& m) { return !m.mailbox.empty(); }))
       return;
     told_ = true;
-    keep("session_ended", {{"end", to_string(total_.end.end)}, {"letters", letters_}});
+    keep("run_ended", {{"end", to_string(total_.end.end)},
+                       {"turns", total_.end.turns},
+                       {"letters", letters_},
+                       {"error", total_.end.error}});
     total_.run = id_;
     total_.wall = std::chrono::duration_cast<micros>(any().clock->now() - begun_);
     plan_.where->set(nullptr);  // which the members hold, as this holds them
@@ -381,9 +386,11 @@ private:
   /// For the trace only: nothing waits until it is durable.
   void keep(std::string kind, json payload) {
     auto& c = any();
+    run_event shown{id_, plan_.sample, kind, payload, ++seq_, "session"};
+    if (plan_.viewer && !plan_.viewer(shown))
+      plan_.viewer = nullptr;
     if (c.hub && c.interest && c.interest->events)
-      glue::post(c.hub->get(), run_event{id_, plan_.sample, kind, payload, seq_ + 1, "session"});
-    ++seq_;
+      glue::post(c.hub->get(), std::move(shown));
     if (!c.journal)
       return;
     auto entry = std::make_shared<journal_entry>();

@@ -33,6 +33,7 @@ struct session_plan {
   millis time{0};           ///< of the whole session; 0: no limit
   /// Hears the end once, on an actor's thread. Must not block.
   std::function<void(run_finished)> done;
+  event_sink viewer{};  ///< sees all of it; may be empty
 };
 
 /// Spawns the session, which sends the task. `agents` is a simple_one_for_one supervisor. The

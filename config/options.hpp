@@ -64,6 +64,8 @@ struct agent_settings {
   std::string prompts;               ///< YAML file; empty: the agent file's, or the shipped ones
   std::vector<std::string> tools;    ///< built-in tools; final_answer is always there
   std::vector<std::string> imports;  ///< module names, "a.*", "*"
+  std::string approve = "auto";      ///< auto, ask, deny
+  std::vector<std::string> approve_for{"*"};  ///< tools, managed agents, "code", "*"
   std::uint32_t max_steps = 20;
   millis run_time{0};                        ///< whole run; 0: none
   millis step_time{30'000};                  ///< one snippet, soft

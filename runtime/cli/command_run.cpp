@@ -3,6 +3,7 @@
 #include "runtime/cli/live_output.hpp"
 #include "runtime/cli/live_view.hpp"
 #include "runtime/cli/signals.hpp"
+#include "runtime/cli/terminal_approver.hpp"
 #include "runtime/eval/printable.hpp"
 #include "runtime/host/evaluation.hpp"
 
@@ -72,11 +73,16 @@ dataset one_task(const std::string& task) {
 }
 
 /// Shows what comes until the run has ended; a signal cancels it.
-void show_until_end(evaluation& work, signals& events, live_output& shown) {
+void show_until_end(evaluation& work, signals& events, live_output& shown,
+                    terminal_approver& approver) {
   for (;;) {
-    switch (events.wait(1000ms, shown.waiting() ? shown.fd() : -1)) {
+    switch (events.wait(1000ms, shown.waiting() ? shown.fd() : -1,
+                        approver.waiting() ? STDIN_FILENO : -1)) {
     case signals::event::writable:
       shown.write_some();
+      break;
+    case signals::event::readable:
+      approver.read_some();
       break;
     case signals::event::interrupted:
       work.cancel("cancelled by the user");
@@ -111,7 +117,9 @@ int run_command(const words& arguments) {
   auto colour = wants_colour(how);
   std::optional<signals> events{std::in_place};
   live_output shown{STDERR_FILENO};
+  terminal_approver approver{shown, [&] { events->nudge(); }};
   evaluation_request request;
+  request.approve = [&](const hook_event& e, auto answer) { approver.ask(e, std::move(answer)); };
   request.options = given.options;
   request.options.batch.max_concurrency = 1;
   request.options.batch.epochs = 1;
@@ -134,7 +142,7 @@ int run_command(const words& arguments) {
   auto work = evaluation::start(std::move(request));
   if (!work)
     return complain(code_of_start(work.error()), work.error().detail);
-  show_until_end(**work, *events, shown);
+  show_until_end(**work, *events, shown, approver);
   // Nobody reads: whatever is said from here on, by the log too, would block.
   if (shown.waiting() && std::freopen("/dev/null", "w", stderr) == nullptr)
     return failed;

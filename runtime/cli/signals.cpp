@@ -55,10 +55,13 @@ signals::~signals() {
   close(nudge_fd_);
 }
 
-signals::event signals::wait(std::chrono::milliseconds longest, int fd) {
-  pollfd fds[4] = {
-    {signal_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {nudge_fd_, POLLIN, 0}, {fd, POLLOUT, 0}};
-  if (poll(fds, 4, static_cast<int>(longest.count())) <= 0)
+signals::event signals::wait(std::chrono::milliseconds longest, int out, int in) {
+  pollfd fds[5] = {{signal_fd_, POLLIN, 0},
+                   {wake_fd_, POLLIN, 0},
+                   {nudge_fd_, POLLIN, 0},
+                   {out, POLLOUT, 0},
+                   {in, POLLIN, 0}};
+  if (poll(fds, 5, static_cast<int>(longest.count())) <= 0)
     return event::none;
   if (fds[0].revents != 0 && take_signal(signal_fd_))
     return event::interrupted;
@@ -66,6 +69,8 @@ signals::event signals::wait(std::chrono::milliseconds longest, int fd) {
     return event::woken;
   if (fds[3].revents != 0)  // an error too: writing will tell
     return event::writable;
+  if (fds[4].revents != 0)  // its end too: reading will tell
+    return event::readable;
   std::uint64_t nudges = 0;
   if (fds[2].revents != 0 && read(nudge_fd_, &nudges, sizeof nudges) == sizeof nudges)
     return event::nudged;

@@ -15,11 +15,11 @@ public:
   signals(const signals&) = delete;
   signals& operator=(const signals&) = delete;
 
-  enum class event { none, interrupted, woken, nudged, writable };
+  enum class event { none, interrupted, woken, nudged, writable, readable };
 
-  /// Waits for a signal, for wake(), for nudge(), until `fd` (if one is given) can be written, or
-  /// for the time to pass. The first of these that has come.
-  event wait(std::chrono::milliseconds longest, int fd = -1);
+  /// Waits for a signal, for wake(), for nudge(), until `out` (if one is given) can be written or
+  /// `in` be read, or for the time to pass. The first of these that has come.
+  event wait(std::chrono::milliseconds longest, int out = -1, int in = -1);
 
   /// Ends a wait from any thread; stays awake.
   void wake();

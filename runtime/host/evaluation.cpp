@@ -2,6 +2,7 @@
 
 #include "actors/caf_glue.hpp"
 #include "executors/spec_check.hpp"
+#include "runtime/core/text.hpp"
 #include "runtime/eval/scorer.hpp"
 #include "runtime/host/assemble.hpp"
 #include "runtime/host/team.hpp"
@@ -245,6 +246,32 @@ result<void> evaluation::impl::check_files() const {
   return {};
 }
 
+namespace {
+
+/// What --approve asks for, as a hook; null when nothing has to be allowed.
+/// Errors  invalid_argument: nobody to ask; --approve-for names nothing that the agent may do.
+result<std::shared_ptr<const std::vector<run_hook>>>
+approval_from(const settings& s, const agent_options& agent, const approver& ask) {
+  if (s.agent.approve == "auto")
+    return std::shared_ptr<const std::vector<run_hook>>{};
+  if (s.agent.approve == "ask" && !ask)
+    return fail(errc::invalid_argument,
+                "approve: 'ask' needs somebody to answer; use troupe run, or deny");
+  std::vector<std::string> known{"*", "code"};
+  for (const auto* tools : {&agent.tools, &agent.managed})
+    for (const auto& tool : *tools)
+      known.push_back(tool.name);
+  for (const auto& what : s.agent.approve_for)
+    if (std::find(known.begin(), known.end(), what) == known.end())
+      return fail(errc::invalid_argument, "approve_for: the agent has no tool '" + what + "'"
+                                            + did_you_mean(what, {known.begin(), known.end()}));
+  auto how = s.agent.approve == "ask" ? approval::ask : approval::deny;
+  return std::make_shared<const std::vector<run_hook>>(
+    std::vector<run_hook>{approval_hook({how, s.agent.approve_for}, ask)});
+}
+
+}  // namespace
+
 result<void> evaluation::impl::begin() {
   const auto& o = request.options;
   if (auto chosen = choose_scorer(); !chosen)
@@ -282,6 +309,10 @@ result<void> evaluation::impl::begin() {
   if (auto added = add_shelf(sizes, o, request.env); !added)
     return added;
   sizes.others = *std::move(others);
+  auto hooks = approval_from(o, (*agent)->options, request.approve);
+  if (!hooks)
+    return fail(hooks.error());
+  sizes.hooks = *std::move(hooks);
   if (auto added = add_budget(o, sizes); !added)
     return added;
   earlier_work before;

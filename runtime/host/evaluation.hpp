@@ -7,6 +7,7 @@
 #include "runtime/core/error.hpp"
 #include "runtime/eval/dataset.hpp"
 #include "runtime/journal/journal.hpp"
+#include "runtime/policy/hooks.hpp"
 
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@ struct evaluation_request {
   env_lookup env;
   progress_sink progress;          ///< may be empty; called often, must not block
   event_sink events;               ///< may be empty; must not block
+  approver approve;                ///< for --approve ask; empty: nobody is there to ask
   std::function<bool()> unwanted;  ///< asked just before the work begins; may be empty
   std::function<void()> finished;  ///< once, from any thread, when wait() will not block long
 };

@@ -1,3 +1,6 @@
+#include "actors/address.hpp"
+#include "actors/result_of.hpp"
+#include "actors/session.hpp"
 #include "config/agent_file.hpp"
 #include "executors/spec_check.hpp"
 #include "runtime/core/log.hpp"
@@ -13,6 +16,13 @@ struct agent::definition {
   std::string name;
   const void* home = nullptr;  ///< its runtime's impl, only compared
   std::shared_ptr<const agent_context> context;
+};
+
+struct session::definition {
+  const void* home = nullptr;  ///< as an agent's
+  session_spec spec;
+  std::vector<session_member_card> cards;
+  std::vector<std::shared_ptr<const agent_context>> contexts;
 };
 
 const std::string& agent::name() const noexcept {
@@ -159,6 +169,11 @@ struct runtime::impl {
   result<void> begin(const runtime_options& o);
   result<void> keep_record(const journal& store);
   result<void> prove(const sandbox_spec& box);
+  result<std::shared_ptr<const agent_context>> context_of(agent_spec spec,
+                                                          const std::vector<tool_spec>& own);
+  std::shared_ptr<run::state> new_run(submit_options& how) const;
+  bool take_in(const std::shared_ptr<run::state>& state, const void* home,
+               const std::string& what) const;
   result<std::vector<managed_agent>> team_of(const settings& s, const std::vector<agent>& given);
   result<settings> settings_for(const agent_spec& spec) const;
   void end_record();
@@ -351,70 +366,114 @@ result<runtime> runtime::start(runtime_options options) {
   return out;
 }
 
-result<agent> runtime::define(agent_spec spec) {
-  auto& p = *impl_;
-  auto s = p.settings_for(spec);
+/// `own` are tools that a session answers.
+result<std::shared_ptr<const agent_context>>
+runtime::impl::context_of(agent_spec spec, const std::vector<tool_spec>& own) {
+  auto s = settings_for(spec);
   if (!s)
     return fail(s.error());
   auto tools = all_tools(*s, std::move(spec.tools));
   if (!tools)
     return fail(tools.error());
-  auto profile = p.profile;
+  auto rules = profile;
   if (!s->agent.imports.empty())
-    profile.imports = s->agent.imports;
-  auto members = p.team_of(*s, spec.team);
+    rules.imports = s->agent.imports;
+  auto members = team_of(*s, spec.team);
   if (!members)
     return fail(members.error());
   std::vector<tool_spec> managed;
   for (auto& member : *members)
     managed.push_back(member.tool);
-  auto options = agent_options_from(*s, **tools, profile.imports, p.env, std::move(managed));
+  auto options = agent_options_from(*s, **tools, rules.imports, env, std::move(managed));
   if (!options)
     return fail(options.error());
+  options->tools.insert(options->tools.end(), own.begin(), own.end());
   if (!spec.description.empty())
     options->description = spec.description;
   if (spec.name != agent_spec{}.name)
     options->name = spec.name;
   options->checks = checks_of(std::move(spec.checks));
-  auto name = options->name;
   auto defined = define_agent_of(*s, *std::move(options));
   if (!defined)
     return fail(defined.error());
-  auto box = sandbox_from(profile, **tools);
+  auto box = sandbox_from(rules, **tools);
+  box.tools.insert(box.tools.end(), own.begin(), own.end());
   if (kind_from(*s) == agent_kind::code) {
-    auto works = check_spec(box, {profile.profile.name});
+    auto works = check_spec(box, {rules.profile.name});
     if (works)
-      works = p.prove(box);
+      works = prove(box);
     if (!works)
       return fail(works.error());
   }
   job_options job;
   job.run_budget = run_budget_from(*s);
-  return agent{std::make_shared<const agent::definition>(agent::definition{
-    std::move(name), &p,
-    p.host->make_context(*std::move(defined), *tools, std::move(box), job, *std::move(members))})};
+  return host->make_context(*std::move(defined), *tools, std::move(box), job, *std::move(members));
+}
+
+/// A run that has not begun, with the callbacks that its submitter gave.
+std::shared_ptr<run::state> runtime::impl::new_run(submit_options& how) const {
+  auto state = std::make_shared<run::state>();
+  state->id = host->numbers().take().value;
+  state->home = runs;
+  state->on_event = std::move(how.on_event);
+  if (how.on_end)
+    state->callbacks.push_back(std::move(how.on_end));
+  return state;
+}
+
+/// False, and it is complete, when it cannot be begun.
+bool runtime::impl::take_in(const std::shared_ptr<run::state>& state, const void* home,
+                            const std::string& what) const {
+  run_outcome refused;
+  if (home != this) {
+    refused.error = what + " was defined by another runtime";
+  } else if (!runs->add(state)) {
+    refused.end = "cancelled";
+    refused.error = runs->closed_because();
+  } else {
+    return true;
+  }
+  state->complete(std::move(refused));
+  return false;
+}
+
+static event_sink viewer_of(const std::shared_ptr<run::state>& state) {
+  if (!state->on_event)
+    return {};
+  return [state](const run_event& e) {
+    state->see(e);
+    return true;
+  };
+}
+
+result<agent> runtime::define(agent_spec spec) {
+  return impl_->context_of(std::move(spec), {}).map([&](std::shared_ptr<const agent_context> made) {
+    auto name = made->agent->options.name;
+    return agent{std::make_shared<const agent::definition>(
+      agent::definition{std::move(name), impl_.get(), std::move(made)})};
+  });
+}
+
+result<session> runtime::define(session_spec spec) {
+  session::definition out{impl_.get(), std::move(spec), {}, {}};
+  for (auto& m : out.spec.members)
+    out.cards.push_back({m.agent.name, m.agent.description, m.topics});
+  if (auto fine = validate(out.cards); !fine)
+    return fail(fine.error());
+  for (auto& m : out.spec.members) {
+    auto made = impl_->context_of(m.agent, session_tools(out.cards, m.agent.name));
+    if (!made)
+      return fail(made.error().code, m.agent.name + ": " + made.error().detail);
+    out.contexts.push_back(*std::move(made));
+  }
+  return session{std::make_shared<const session::definition>(std::move(out))};
 }
 
 run runtime::submit(const agent& who, std::string task, submit_options how) {
   auto& p = *impl_;
-  auto state = std::make_shared<run::state>();
-  state->id = p.host->numbers().take().value;
-  state->home = p.runs;
-  state->on_event = std::move(how.on_event);
-  if (how.on_end)
-    state->callbacks.push_back(std::move(how.on_end));
-  auto refuse = [&](const std::string& end, const std::string& why) {
-    run_outcome refused;
-    refused.end = end;
-    refused.error = why;
-    state->complete(std::move(refused));
+  auto state = p.new_run(how);
+  if (!p.take_in(state, who.definition_->home, "the agent '" + who.name() + "'"))
     return run{state};
-  };
-  if (who.definition_->home != &p)
-    return refuse("error", "the agent '" + who.name() + "' was defined by another runtime");
-  if (!p.runs->add(state))
-    return refuse("cancelled", p.runs->closed_because());
-
   run_order order;
   order.run = run_id{state->id};
   order.sample = "run-" + std::to_string(state->id);
@@ -422,14 +481,44 @@ run runtime::submit(const agent& who, std::string task, submit_options how) {
   order.input.task = std::move(task);
   for (auto& [path, bytes] : how.files)
     order.files.push_back({std::move(path), std::move(bytes)});
-  if (state->on_event)
-    order.viewer = [state](const run_event& e) {
-      state->see(e);
-      return true;
-    };
+  order.viewer = viewer_of(state);
   order.paused = how.paused;
   order.done = [state](const run_result& r) { state->complete(outcome_of(r)); };
   p.runs->post(run_submit{std::make_shared<const run_order>(std::move(order))});
+  return run{state};
+}
+
+run runtime::submit(const session& who, std::string task, submit_options how) {
+  auto& p = *impl_;
+  auto state = p.new_run(how);
+  auto& d = *who.definition_;
+  if (!p.take_in(state, d.home, "the session"))
+    return run{state};
+  session_plan plan;
+  plan.where = std::make_shared<address>();
+  for (std::size_t i = 0; i < d.cards.size(); ++i) {
+    // What the members ask of their session goes to this one.
+    auto context = std::make_shared<agent_context>(*d.contexts[i]);
+    for (auto& tool : session_tools(d.cards, d.cards[i].name))
+      context->served[tool.name] = plan.where;
+    plan.members.push_back({d.cards[i], std::move(context)});
+  }
+  plan.entry = d.cards.front().name;
+  plan.task = std::move(task);
+  plan.sample = "session-" + std::to_string(state->id);
+  plan.max_letters = d.spec.max_letters;
+  plan.memory = d.spec.memory;
+  plan.time = d.spec.time;
+  plan.viewer = viewer_of(state);
+  auto began = wall_micros();
+  plan.done = [state, name = plan.sample, began](const run_finished& x) {
+    state->complete(outcome_of(result_of(x, name, 1, began)));
+  };
+  state->cancel_by = [where = std::weak_ptr{plan.where}](const std::string& why) {
+    if (auto there = where.lock())
+      glue::post(there->get(), run_cancel{why});
+  };
+  p.host->start_session(std::move(plan));
   return run{state};
 }
 

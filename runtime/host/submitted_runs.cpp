@@ -14,7 +14,7 @@ void run::state::see(const run_event& what) {
     --waiting;
     return;
   }
-  live_event shown{id, number, what.kind, what.payload};
+  live_event shown{id, number, what.kind, what.payload, what.agent, what.depth};
   home->callbacks().post([self = shared_from_this(), shown = std::move(shown)] {
     --self->waiting;
     self->on_event(shown);

@@ -59,6 +59,25 @@ class Examples(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "first: success word\nboth: word word\nrace: the deadline\n")
 
+    def test_a_manager_has_its_workers_look_things_up_at_once(self):
+        done = self.example("05_manager_and_workers")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("  researcher calls population\n"), 3, done.stdout)
+        self.assertRegex(done.stdout, r"success: Turin \(\d+ tokens, the researchers' among them\)\n$")
+
+    def test_a_judge_hears_both_sides(self):
+        done = self.example("06_debate")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("judge to advocate: "), 2, done.stdout)
+        self.assertTrue(done.stdout.endswith("success: No: what the advocate could not answer is who maintains it.\n"),
+                        done.stdout)
+
+    def test_work_goes_from_hand_to_hand(self):
+        done = self.example("07_pipeline")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "user -> writer\nwriter -> editor\neditor -> checker\nchecker -> archive\n"
+                         "success: The lift is out of order until Monday. Please take the stairs.\n")
+
     def test_nothing_installed_shows_caf_or_boost_but_asio_hpp(self):
         headers = sorted((self.prefix / "include").rglob("*.hpp"))
         self.assertGreater(len(headers), 5)

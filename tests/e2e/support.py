@@ -38,10 +38,11 @@ class TroupeTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="troupe-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
-    def troupe(self, *words, timeout=120, **environment):
+    def troupe(self, *words, timeout=120, stdin=None, **environment):
+        given = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
         return subprocess.run([TROUPE, *map(str, words)], cwd=self.folder, capture_output=True,
                               text=True, timeout=timeout * PATIENCE, check=False,
-                              env=clean_environment(**environment), stdin=subprocess.DEVNULL)
+                              env=clean_environment(**environment), **given)
 
     def start(self, *words, **environment):
         """The program in the background; ended with the test."""

@@ -46,6 +46,8 @@ struct live_event {
   /// observation, run_ended.
   std::string kind{};
   json payload{};
+  std::string agent{};      ///< whose it is: the run's own, or one that works for it
+  std::uint32_t depth = 0;  ///< levels of agents between that one and the run's own
 };
 
 using event_callback = std::function<void(const live_event&)>;

@@ -69,6 +69,31 @@ struct agent_spec {
   std::map<std::string, std::string> options{};  ///< of the model and the agent: temperature, ...
 };
 
+/// One of the agents of a session: `agent.name` is how the others call it.
+struct session_member_spec {
+  agent_spec agent{};
+  std::vector<std::string> topics{};  ///< what it reads of what is published
+};
+
+/// Agents that write to each other. Each has a mailbox and takes one letter at a time; a letter is
+/// a run of its own, in the conversation of those before it. Besides their own tools they have
+/// send_message, ask_agent, hand_off and, where somebody reads a topic, publish.
+struct session_spec {
+  std::vector<session_member_spec> members{};  ///< at least two; the first gets the task
+  std::uint32_t max_letters = 200;  ///< that they may send in all: what they say beyond is refused
+  std::size_t memory = 20;          ///< letters that each remembers, with its answers
+  std::chrono::milliseconds time{0};  ///< of the whole session; 0: no limit
+};
+
+/// A session of one runtime, to be had any number of times. A handle; cheap to copy. Thread-safe.
+class session {
+private:
+  friend class runtime;
+  struct definition;
+  explicit session(std::shared_ptr<const definition> d) : definition_{std::move(d)} {}
+  std::shared_ptr<const definition> definition_;
+};
+
 /// What all runs of a runtime have used. Value.
 struct runtime_usage {
   std::uint64_t calls = 0;
@@ -101,6 +126,14 @@ public:
   /// Starts a run as soon as there is a place for it; never blocks. That it cannot be started (the
   /// runtime has ended, the agent is another one's) is its outcome.
   [[nodiscard]] run submit(const agent& who, std::string task, submit_options how = {});
+
+  /// Checks and prepares the agents of a session.
+  /// Errors  as define; invalid_argument: fewer than two members, names that are none or alike.
+  [[nodiscard]] result<session> define(session_spec spec);
+
+  /// Has the session's first agent work on the task. The answer, by whomever it was handed on to,
+  /// ends the session; what it has cost is that of all its runs. It cannot be paused.
+  [[nodiscard]] run submit(const session& who, std::string task, submit_options how = {});
 
   [[nodiscard]] runtime_usage usage() const;
 
