@@ -30,8 +30,8 @@ result<std::vector<record>> split(std::string_view text, const std::string& name
   if (has_extension(name, ".json"))
     return split_array(text);
   if (has_extension(name, ".csv"))
-    return split_csv(
-      text, {reader.name_of("metadata"), reader.name_of("files"), reader.name_of("choices")});
+    return split_csv(text, {reader.name_of("metadata"), reader.name_of("files"),
+                            reader.name_of("images"), reader.name_of("choices")});
   return split_lines(text);
 }
 
@@ -71,7 +71,8 @@ private:
 };
 
 result<void> check_fields(const std::map<std::string, std::string>& fields) {
-  const std::vector<std::string_view> ours{"input", "target", "id", "metadata", "files", "choices"};
+  const std::vector<std::string_view> ours{"input", "target", "id",     "metadata",
+                                           "files", "images", "choices"};
   for (const auto& [name, theirs] : fields)
     if (std::find(ours.begin(), ours.end(), name) == ours.end())
       return fail(errc::invalid_argument,

@@ -29,11 +29,12 @@ struct sample {
   std::vector<std::string> targets;   ///< any of them is right; empty: not to be scored
   json metadata = json::object();     ///< "choices", when given, is kept in here
   std::vector<sample_file> files;
-  std::size_t line = 0;  ///< where it begins, from 1
+  std::vector<std::string> images;  ///< with the task: https: or data: URLs
+  std::size_t line = 0;             ///< where it begins, from 1
 };
 
 struct dataset_options {
-  /// Our field name (input, target, id, metadata, files, choices) -> the dataset's.
+  /// Our field name (input, target, id, metadata, files, images, choices) -> the dataset's.
   std::map<std::string, std::string> fields;
   bool skip_bad_lines = false;
   std::uint64_t limit = 0;  ///< stop after so many samples, unread lines are not checked; 0: all
@@ -56,8 +57,9 @@ struct dataset {
 ///         id: text or whole number; absent: the line's number (for arrays and CSV the record's);
 ///         metadata: object; choices: list, kept in metadata;
 ///         files: object of path -> text | "data:...;base64,..." | {"file": name beside the
-///         dataset}. Other fields are ignored. In CSV the cells of metadata, files and choices are
-///         JSON.
+///         dataset}; images: a text or a list of them: a file beside the dataset, a data: or an
+///         https: URL. Other fields are ignored. In CSV the cells of metadata, files, images and
+///         choices are JSON.
 /// Errors  not_found, denied (unreadable), invalid_argument (a folder, too large, nothing in it),
 ///         corrupt: "file, line 3, column 14: what was expected"; equal ids name both lines. With
 ///         skip_bad_lines such lines are counted and left out, and only an unreadable or an empty

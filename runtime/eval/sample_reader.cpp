@@ -2,6 +2,7 @@
 
 #include "runtime/core/text.hpp"
 #include "runtime/eval/data_uri.hpp"
+#include "runtime/eval/image_source.hpp"
 #include "runtime/eval/read_file.hpp"
 
 #include <fmt/format.h>
@@ -118,7 +119,7 @@ std::size_t first_bad_byte(std::string_view text) {
 
 sample_reader::sample_reader(std::map<std::string, std::string> fields, std::string folder)
   : fields_{std::move(fields)}, folder_{std::move(folder)} {
-  for (auto ours : {"input", "target", "id", "metadata", "files", "choices"})
+  for (auto ours : {"input", "target", "id", "metadata", "files", "images", "choices"})
     fields_.try_emplace(ours, ours);
 }
 
@@ -168,6 +169,8 @@ sample_reader::checked<sample> sample_reader::from_json(const json& row) {
     done = take_metadata(row, out);
   if (done)
     done = take_files(row, out);
+  if (done)
+    done = take_images(row, out);
   if (!done)
     return tl::unexpected{done.error()};
   return out;
@@ -306,7 +309,7 @@ sample_reader::bytes_of(const std::string& path, const json& value) {
   if (value.is_object()) {
     if (value.size() != 1 || string_or(value, "file").empty())
       return refuse("expected {\"file\": name}");
-    return load(string_or(value, "file"));
+    return load(string_or(value, "file"), "files");
   }
   if (!value.is_string())
     return refuse(
@@ -320,10 +323,43 @@ sample_reader::bytes_of(const std::string& path, const json& value) {
   return std::make_shared<const std::string>(std::move(*bytes));
 }
 
-sample_reader::checked<std::shared_ptr<const std::string>>
-sample_reader::load(const std::string& name) {
+sample_reader::checked<void> sample_reader::take_images(const json& row, sample& into) {
+  const auto* images = find(row, "images");
+  if (images == nullptr)
+    return {};
+  for (const auto& x : images->is_array() ? *images : json::array({*images})) {
+    auto url = image_of(x);
+    if (!url)
+      return tl::unexpected{url.error()};
+    into.images.push_back(std::move(*url));
+  }
+  return {};
+}
+
+sample_reader::checked<std::string> sample_reader::image_of(const json& value) {
   auto refuse = [&](const std::string& what) {
-    return tl::unexpected{misfit{"files", fmt::format("'{}': {}", name_of("files"), what)}};
+    return tl::unexpected{misfit{"images", fmt::format("'{}': {}", name_of("images"), what)}};
+  };
+  if (!value.is_string())
+    return refuse(fmt::format("expected a file's name or a URL, got {}", kind_of(value)));
+  const auto& name = value.get_ref<const std::string&>();
+  if (is_image_url(name))
+    return name;
+  if (name.starts_with("data:"))
+    return refuse("expected data:image/...;base64,...");
+  auto bytes = load(name, "images");
+  if (!bytes)
+    return tl::unexpected{bytes.error()};
+  auto url = image_url_of(**bytes);
+  if (!url)
+    return refuse(fmt::format("'{}' {}", name, url.error().detail));
+  return *std::move(url);
+}
+
+sample_reader::checked<std::shared_ptr<const std::string>>
+sample_reader::load(const std::string& name, const std::string& field) {
+  auto refuse = [&](const std::string& what) {
+    return tl::unexpected{misfit{field, fmt::format("'{}': {}", name_of(field), what)}};
   };
   if (auto it = loaded_.find(name); it != loaded_.end())
     return it->second;

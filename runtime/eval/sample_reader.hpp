@@ -36,7 +36,11 @@ private:
   [[nodiscard]] checked<void> take_files(const json& row, sample& into);
   [[nodiscard]] checked<std::shared_ptr<const std::string>> bytes_of(const std::string& path,
                                                                      const json& value);
-  [[nodiscard]] checked<std::shared_ptr<const std::string>> load(const std::string& name);
+  [[nodiscard]] checked<void> take_images(const json& row, sample& into);
+  [[nodiscard]] checked<std::string> image_of(const json& value);
+  /// `field` is the one that names the file.
+  [[nodiscard]] checked<std::shared_ptr<const std::string>> load(const std::string& name,
+                                                                 const std::string& field);
   [[nodiscard]] const json* find(const json& row, const std::string& field) const;
 
   std::map<std::string, std::string> fields_;

@@ -130,8 +130,29 @@ void show_started(timeline& t, const shown_event& e) {
   auto facts = text_of(e.payload, "sample_id");
   if (history.is_array() && !history.empty())
     facts += fmt::format("{}after {} earlier messages", facts.empty() ? "" : ", ", history.size());
+  const auto& images = member(e.payload, "images");
+  if (images.is_array() && !images.empty())
+    facts += fmt::format("{}{} image{}", facts.empty() ? "" : ", ", images.size(),
+                         images.size() == 1 ? "" : "s");
   t.heading(e.at, e.event.kind, facts);
   t.block(text_of(e.payload, "task"));
+}
+
+void show_plan(timeline& t, const shown_event& e) {
+  t.heading(e.at, e.event.kind,
+            fmt::format("{}from step {} on, {} left",
+                        is_true(e.payload, "update") ? "revised, " : "",
+                        count_of(e.payload, "step"), count_of(e.payload, "remaining_steps")));
+  t.block(text_of(e.payload, "text"));
+}
+
+void show_compaction(timeline& t, const shown_event& e) {
+  t.heading(e.at, e.event.kind,
+            fmt::format("step {}, {}: {} messages, {} bytes instead of {}",
+                        count_of(e.payload, "step"), text_of(e.payload, "how"),
+                        count_of(e.payload, "messages"), count_of(e.payload, "bytes_after"),
+                        count_of(e.payload, "bytes_before")));
+  t.block(text_of(e.payload, "text"));
 }
 
 /// "step 3: search, read_page", for the calls of a turn that were carried out or not.
@@ -263,6 +284,10 @@ void show(timeline& t, const shown_event& e, bool full) {
               is_true(e.payload, "is_error"));
     return t.block(text_of(e.payload, "text"));
   }
+  if (kind == "plan")
+    return show_plan(t, e);
+  if (kind == "compaction")
+    return show_compaction(t, e);
   if (kind == "final_answer")
     return show_answer(t, e);
   if (kind == "tool_requested")

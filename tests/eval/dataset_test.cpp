@@ -217,6 +217,33 @@ TEST_CASE("CSV is read by its header, quotes and line ends inside cells included
         == "d.csv, line 2, column 1: this quote is never closed");
 }
 
+TEST_CASE("images are files beside the dataset, data URLs or addresses", "[dataset]") {
+  temp_folder dir;
+  dir.write("a.png", "\x89PNG\r\n\x1A\n");
+  dir.write("b.txt", "text");
+  auto read = [&](const std::string& images) {
+    return read_dataset(dir.write("d.jsonl", R"({"input":"a","images":)" + images + "}\n"));
+  };
+  auto d = read(R"(["a.png","data:image/gif;base64,R0k=","https://e.org/x.jpg"])");
+  REQUIRE(d);
+  CHECK(d->samples[0].images
+        == std::vector<std::string>{"data:image/png;base64,iVBORw0KGgo=",
+                                    "data:image/gif;base64,R0k=", "https://e.org/x.jpg"});
+  CHECK(read("\"a.png\"")->samples[0].images.size() == 1);
+  struct row {
+    const char* images;
+    const char* says;
+  };
+  for (auto [images, says] :
+       {row{"[\"b.txt\"]", "'images': 'b.txt' is no image"}, row{"[\"../a.png\"]", "beside"},
+        row{"[\"c.png\"]", "c.png"}, row{"[3]", "got a number"},
+        row{"[\"data:text/plain;base64,AA==\"]", "expected data:image/"}}) {
+    auto refused = read(images);
+    REQUIRE(!refused);
+    CHECK(refused.error().detail.find(says) != std::string::npos);
+  }
+}
+
 TEST_CASE("files beside the dataset are read once, others are refused", "[dataset]") {
   temp_folder dir;
   dir.write("table.csv", "1,2\n");
