@@ -69,7 +69,7 @@ void child_runs::on_started(run_id run, const caf::actor& agent, std::string tas
   if (it == open_.end())
     return;
   it->second.agent = agent;
-  glue::post(agent, run_start{{std::move(task), {}, time_left}});
+  glue::post(agent, run_start{{.task = std::move(task), .time_left = time_left}});
   if (it->second.cancelled)
     glue::post(agent, run_cancel{*it->second.cancelled});
 }

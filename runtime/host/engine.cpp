@@ -339,7 +339,8 @@ caf::actor engine::runs() const {
 }
 
 void engine::start_session(session_plan plan) {
-  spawn_session(*impl_->system, std::move(plan), impl_->agents_at);
+  // It holds itself, by plan.where, until it has ended.
+  static_cast<void>(spawn_session(*impl_->system, std::move(plan), impl_->agents_at));
 }
 
 void engine::watch(subscribe viewer) {

@@ -171,6 +171,7 @@ struct runtime::impl {
   result<void> prove(const sandbox_spec& box);
   result<std::shared_ptr<const agent_context>> context_of(agent_spec spec,
                                                           const std::vector<tool_spec>& own);
+  static event_sink viewer_of(const std::shared_ptr<run::state>& state);
   std::shared_ptr<run::state> new_run(submit_options& how) const;
   bool take_in(const std::shared_ptr<run::state>& state, const void* home,
                const std::string& what) const;
@@ -384,16 +385,16 @@ runtime::impl::context_of(agent_spec spec, const std::vector<tool_spec>& own) {
   std::vector<tool_spec> managed;
   for (auto& member : *members)
     managed.push_back(member.tool);
-  auto options = agent_options_from(*s, **tools, rules.imports, env, std::move(managed));
-  if (!options)
-    return fail(options.error());
-  options->tools.insert(options->tools.end(), own.begin(), own.end());
+  auto what = agent_options_from(*s, **tools, rules.imports, env, std::move(managed));
+  if (!what)
+    return fail(what.error());
+  what->tools.insert(what->tools.end(), own.begin(), own.end());
   if (!spec.description.empty())
-    options->description = spec.description;
+    what->description = spec.description;
   if (spec.name != agent_spec{}.name)
-    options->name = spec.name;
-  options->checks = checks_of(std::move(spec.checks));
-  auto defined = define_agent_of(*s, *std::move(options));
+    what->name = spec.name;
+  what->checks = checks_of(std::move(spec.checks));
+  auto defined = define_agent_of(*s, *std::move(what));
   if (!defined)
     return fail(defined.error());
   auto box = sandbox_from(rules, **tools);
@@ -437,7 +438,7 @@ bool runtime::impl::take_in(const std::shared_ptr<run::state>& state, const void
   return false;
 }
 
-static event_sink viewer_of(const std::shared_ptr<run::state>& state) {
+event_sink runtime::impl::viewer_of(const std::shared_ptr<run::state>& state) {
   if (!state->on_event)
     return {};
   return [state](const run_event& e) {
@@ -481,7 +482,7 @@ run runtime::submit(const agent& who, std::string task, submit_options how) {
   order.input.task = std::move(task);
   for (auto& [path, bytes] : how.files)
     order.files.push_back({std::move(path), std::move(bytes)});
-  order.viewer = viewer_of(state);
+  order.viewer = impl::viewer_of(state);
   order.paused = how.paused;
   order.done = [state](const run_result& r) { state->complete(outcome_of(r)); };
   p.runs->post(run_submit{std::make_shared<const run_order>(std::move(order))});
@@ -509,7 +510,7 @@ run runtime::submit(const session& who, std::string task, submit_options how) {
   plan.max_letters = d.spec.max_letters;
   plan.memory = d.spec.memory;
   plan.time = d.spec.time;
-  plan.viewer = viewer_of(state);
+  plan.viewer = impl::viewer_of(state);
   auto began = wall_micros();
   plan.done = [state, name = plan.sample, began](const run_finished& x) {
     state->complete(outcome_of(result_of(x, name, 1, began)));

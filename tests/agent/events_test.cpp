@@ -272,7 +272,8 @@ TEST_CASE("every member of every event survives JSON", "[events]") {
   CHECK(report.used->tokens == token_usage{10, 5, 2, 1});
   CHECK(report.used->sandbox.wall == micros{7});
   CHECK(report.used->model_attempts == 3);
-  CHECK(std::get<run_started>(through_json(run_started{"t", {}, millis{250}})).time_left
+  CHECK(std::get<run_started>(through_json(run_started{.task = "t", .time_left = millis{250}}))
+          .time_left
         == millis{250});
   CHECK(std::get<tool_replied>(through_json(returned(3, {{"a", 1}}))).outcome == json{{"a", 1}});
 }
