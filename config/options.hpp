@@ -67,6 +67,16 @@ struct agent_settings {
   std::uint64_t token_budget = 0;  ///< whole run; 0: none
   std::uint64_t call_budget = 0;   ///< requests of the whole run; 0: no limit
   double cost_budget = 0;          ///< of it, in the price list's currency; 0: no limit
+  std::string prompts;             ///< file; empty: the shipped ones
+  std::uint32_t planning = 0;      ///< steps from plan to plan; 0: no plans
+  bool structured = false;
+  std::string answer_schema;             ///< file; empty: any answer will do
+  std::uint32_t answer_retries = 3;      ///< of answers that do not fit it
+  std::vector<std::string> images;       ///< files, or https: URLs
+  std::uint64_t context_window = 0;      ///< tokens; 0: not known
+  double context_share = 0.8;            ///< of it
+  std::uint32_t keep_steps = 3;          ///< that no compaction touches
+  std::uint64_t observation_tokens = 0;  ///< of one; 0: by the window
 };
 
 struct sandbox_options {

@@ -1,3 +1,4 @@
+#include "config/context_rows.hpp"
 #include "config/mock_rows.hpp"
 #include "config/options.hpp"
 
@@ -694,7 +695,7 @@ std::vector<option_spec> batch_rows() {
      "",
      0,
      0,
-     {"input", "target", "id", "metadata", "files", "choices"},
+     {"input", "target", "id", "metadata", "files", "choices", "images"},
      on_eval,
      g,
      "the dataset's own field names, e.g. input=question,target=answer",
@@ -825,8 +826,8 @@ std::vector<option_spec> output_rows() {
 const std::vector<option_spec>& option_table() {
   static const auto table = [] {
     std::vector<option_spec> all;
-    for (auto rows : {model_rows(), reply_rows(), agent_rows(), sandbox_rows(), batch_rows(),
-                      mock_rows(), output_rows()})
+    for (auto rows : {model_rows(), reply_rows(), agent_rows(), context_rows(), sandbox_rows(),
+                      batch_rows(), mock_rows(), output_rows()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

@@ -400,6 +400,52 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
   return std::shared_ptr<const tool_set>{tools};
 }
 
+namespace {
+
+/// A file of YAML or JSON; its errors name it.
+template <class Read>
+auto read_named(const std::string& path, const std::string& what, Read read)
+  -> decltype(read(std::string{})) {
+  auto text = read_text(path, what);
+  if (!text)
+    return fail(text.error());
+  auto made = read(*text);
+  return made ? std::move(made) : fail(made.error().code, path + ": " + made.error().detail);
+}
+
+result<ordered_json> schema_in(const std::string& text) {
+  auto checked = parse_json(text);
+  if (!checked)
+    return fail(checked.error());
+  return ordered_json::parse(text);
+}
+
+/// What the model reads and answers: prompts, plans, forms, and how much of it.
+result<void> add_context(const settings& s, agent_options& o) {
+  auto& a = s.agent;
+  o.structured = a.structured;
+  o.prompts = a.structured ? shipped_structured_prompts() : shipped_prompts(o.kind);
+  o.planning_interval = a.planning;
+  o.answer_retries = a.answer_retries;
+  o.context = {a.context_window, a.context_share, a.keep_steps, a.observation_tokens};
+  if (!a.prompts.empty()) {
+    auto read = read_named(a.prompts, "the prompts",
+                           [&](const std::string& text) { return load_prompts(text, o.prompts); });
+    if (!read)
+      return fail(read.error());
+    o.prompts = *std::move(read);
+  }
+  if (!a.answer_schema.empty()) {
+    auto schema = read_named(a.answer_schema, "the answer's schema", schema_in);
+    if (!schema)
+      return fail(schema.error());
+    o.answer_schema = *std::move(schema);
+  }
+  return {};
+}
+
+}  // namespace
+
 agent_kind kind_from(const settings& s) {
   return s.agent.kind == "tool" ? agent_kind::tool_calling : agent_kind::code;
 }
@@ -409,7 +455,8 @@ result<std::shared_ptr<const agent_definition>> agent_from(const settings& s, co
                                                            const env_lookup& env) {
   agent_options o;
   o.kind = kind_from(s);
-  o.prompts = shipped_prompts(o.kind);
+  if (auto ok = add_context(s, o); !ok)
+    return fail(ok.error());
   o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
   o.choice =
     s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;
