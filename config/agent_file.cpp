@@ -30,7 +30,7 @@ std::string beside(const std::string& file, const std::string& named) {
 
 bool names_file(std::string_view key, const std::string& word) {
   return !word.empty()
-         && (key == "prompts"
+         && (key == "prompts" || key == "answer_schema"
              || (key == "profile"
                  && (word.find('/') != std::string::npos || word.ends_with(".yaml"))));
 }

@@ -14,7 +14,7 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
 
 /// Of these the file may speak: not of a batch, its output, or how replies are kept.
 bool is_of_agent_files(const option_spec& row) {
-  return (row.group == "Model" || row.group == "Agent" || row.group == "Sandbox")
+  return (row.group == "Model" || row.is_of_agents() || row.group == "Sandbox")
          && row.name != "agent" && row.name != "limits_file" && row.type != option_type::map;
 }
 
@@ -78,6 +78,7 @@ std::string agent_file_template(const std::string& name) {
     "# {}\nkind: {}\n",
     name, find_option("agent")->help, find_option("agent")->fallback);
   out += group_of("Agent");
+  out += group_of("Prompts and context");
   out += "# its prompts: a YAML file, or texts (Jinja) here; those that are not given are the\n"
          "# shipped ones, of which config/prompts has the names and the variables\n"
          "# prompts:\n#   system_prompt: |\n#     You are ... {{task}}\n"

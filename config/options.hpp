@@ -67,12 +67,21 @@ struct agent_settings {
   std::string approve = "auto";      ///< auto, ask, deny
   std::vector<std::string> approve_for{"*"};  ///< tools, managed agents, "code", "*"
   std::uint32_t max_steps = 20;
-  millis run_time{0};                        ///< whole run; 0: none
-  millis step_time{30'000};                  ///< one snippet, soft
-  millis step_grace{5'000};                  ///< from soft to hard
-  std::uint64_t token_budget = 0;            ///< whole run; 0: none
-  std::uint64_t call_budget = 0;             ///< requests of the whole run; 0: no limit
-  double cost_budget = 0;                    ///< of it, in the price list's currency; 0: no limit
+  millis run_time{0};              ///< whole run; 0: none
+  millis step_time{30'000};        ///< one snippet, soft
+  millis step_grace{5'000};        ///< from soft to hard
+  std::uint64_t token_budget = 0;  ///< whole run; 0: none
+  std::uint64_t call_budget = 0;   ///< requests of the whole run; 0: no limit
+  double cost_budget = 0;          ///< of it, in the price list's currency; 0: no limit
+  std::uint32_t planning = 0;      ///< steps from plan to plan; 0: no plans
+  bool structured = false;
+  std::string answer_schema;                 ///< file; empty: any answer will do
+  std::uint32_t answer_retries = 3;          ///< of answers that do not fit it
+  std::vector<std::string> images;           ///< files, or https: URLs
+  std::uint64_t context_window = 0;          ///< tokens; 0: not known
+  double context_share = 0.8;                ///< of it
+  std::uint32_t keep_steps = 3;              ///< that no compaction touches
+  std::uint64_t observation_tokens = 0;      ///< of one; 0: by the window
   std::shared_ptr<const agent_file> file{};  ///< that describes the agent; null: none
 };
 
@@ -189,6 +198,11 @@ struct option_spec {
 
   [[nodiscard]] bool belongs_to(command c) const noexcept {
     return (commands & static_cast<std::uint8_t>(c)) != 0;
+  }
+
+  /// True when it is about an agent by itself: not its model, its sandbox, the task or the batch.
+  [[nodiscard]] bool is_of_agents() const noexcept {
+    return group == "Agent" || (group == "Prompts and context" && name != "images");
   }
 };
 

@@ -1,3 +1,4 @@
+#include "config/context_rows.hpp"
 #include "config/mock_rows.hpp"
 #include "config/options.hpp"
 
@@ -338,17 +339,6 @@ std::vector<option_spec> agent_rows() {
      "added to the system prompt",
      "",
      [](settings& s, const option_value& v) { s.agent.instructions = text(v); }},
-    {"prompts",
-     t::text,
-     "",
-     0,
-     0,
-     {},
-     on_both,
-     g,
-     "YAML file of prompts; those that it does not give are the shipped ones",
-     "",
-     [](settings& s, const option_value& v) { s.agent.prompts = text(v); }},
     {"tools",
      t::list,
      "",
@@ -727,7 +717,7 @@ std::vector<option_spec> batch_rows() {
      "",
      0,
      0,
-     {"input", "target", "id", "metadata", "files", "choices"},
+     {"input", "target", "id", "metadata", "files", "choices", "images"},
      on_eval,
      g,
      "the dataset's own field names, e.g. input=question,target=answer",
@@ -858,8 +848,8 @@ std::vector<option_spec> output_rows() {
 const std::vector<option_spec>& option_table() {
   static const auto table = [] {
     std::vector<option_spec> all;
-    for (auto rows : {model_rows(), reply_rows(), agent_rows(), sandbox_rows(), batch_rows(),
-                      mock_rows(), output_rows()})
+    for (auto rows : {model_rows(), reply_rows(), agent_rows(), context_rows(), sandbox_rows(),
+                      batch_rows(), mock_rows(), output_rows()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

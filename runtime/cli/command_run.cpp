@@ -4,6 +4,7 @@
 #include "runtime/cli/live_view.hpp"
 #include "runtime/cli/signals.hpp"
 #include "runtime/cli/terminal_approver.hpp"
+#include "runtime/eval/image_source.hpp"
 #include "runtime/eval/printable.hpp"
 #include "runtime/host/evaluation.hpp"
 
@@ -61,13 +62,20 @@ int say_result(const run_result& r, const output_options& how) {
                          : complain(no_answer, printable_line(r.error, 4096));
 }
 
-dataset one_task(const std::string& task) {
+/// Errors  image_from's.
+result<dataset> one_task(const std::string& task, const std::vector<std::string>& images) {
   dataset d;
   d.path = "(command line)";
   d.sha256 = "";
   sample s;
   s.id = "task";
   s.input = task;
+  for (const auto& name : images) {
+    auto url = image_from(name);
+    if (!url)
+      return fail(url.error().code, "--image: " + url.error().detail);
+    s.images.push_back(std::move(*url));
+  }
   d.samples.push_back(std::move(s));
   return d;
 }
@@ -124,7 +132,10 @@ int run_command(const words& arguments) {
   request.options.batch.max_concurrency = 1;
   request.options.batch.epochs = 1;
   request.options.batch.scorer.clear();
-  request.data = one_task(given.rest[0]);
+  auto task = one_task(given.rest[0], given.options.agent.images);
+  if (!task)
+    return complain(code_of_start(task.error()), task.error().detail);
+  request.data = std::move(*task);
   request.env = process_environment();
   request.journal_path = given.options.batch.out;
   std::error_code ec;

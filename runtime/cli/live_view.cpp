@@ -49,7 +49,7 @@ std::string live_view::show(const run_event& e) {
     return end_of_reply + heading("the reply broke off and is begun anew", "1;31");
   }
   auto text = end_of_reply + whole(e, reply_shown_);
-  if (e.kind == "observation")
+  if (e.kind == "observation" || e.kind == "plan")
     reply_shown_ = false;
   return text;
 }
@@ -98,6 +98,13 @@ std::string live_view::whole(const run_event& e, bool reply_shown) const {
     return heading(bad ? "error" : "observation", bad ? "1;31" : "1;32")
            + block(string_or(e.payload, "text"));
   }
+  if (e.kind == "plan")
+    return heading("plan", "1;36") + (reply_shown_ ? "" : block(string_or(e.payload, "text")));
+  if (e.kind == "compaction")
+    return heading("the context is full: " + string_or(e.payload, "how") + ", "
+                     + std::to_string(e.payload.value("bytes_after", 0ull)) + " bytes instead of "
+                     + std::to_string(e.payload.value("bytes_before", 0ull)),
+                   "1;33");
   if (e.kind == "tool_requested")
     return heading("tool " + printable(string_or(e.payload, "tool")) + " "
                      + printable(dump_json(e.payload.value("arguments", json::object()))),

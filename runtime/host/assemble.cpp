@@ -421,6 +421,49 @@ result<std::shared_ptr<const tool_set>> tools_from(const settings& s) {
   return std::shared_ptr<const tool_set>{tools};
 }
 
+namespace {
+
+/// A file of YAML or JSON; its errors name it.
+template <class Read>
+auto read_named(const std::string& path, const std::string& what, Read read)
+  -> decltype(read(std::string{})) {
+  auto text = read_text(path, what);
+  if (!text)
+    return fail(text.error());
+  auto made = read(*text);
+  return made ? std::move(made) : fail(made.error().code, path + ": " + made.error().detail);
+}
+
+result<ordered_json> schema_in(const std::string& text) {
+  auto checked = parse_json(text);
+  if (!checked)
+    return fail(checked.error());
+  return ordered_json::parse(text);
+}
+
+/// What the model reads and answers: prompts, plans, forms, and how much of it.
+result<void> add_context(const settings& s, agent_options& o) {
+  auto& a = s.agent;
+  o.structured = a.structured;
+  o.prompts = a.structured ? shipped_structured_prompts() : shipped_prompts(o.kind);
+  o.planning_interval = a.planning;
+  o.answer_retries = a.answer_retries;
+  o.context = {a.context_window, a.context_share, a.keep_steps, a.observation_tokens};
+  auto prompts = prompts_from(s);
+  if (!prompts)
+    return fail(prompts.error());
+  o.prompts = prompts->over(std::move(o.prompts));
+  if (!a.answer_schema.empty()) {
+    auto schema = read_named(a.answer_schema, "the answer's schema", schema_in);
+    if (!schema)
+      return fail(schema.error());
+    o.answer_schema = *std::move(schema);
+  }
+  return {};
+}
+
+}  // namespace
+
 agent_kind kind_from(const settings& s) {
   return s.agent.kind == "tool" ? agent_kind::tool_calling : agent_kind::code;
 }
@@ -430,10 +473,8 @@ result<agent_options> agent_options_from(const settings& s, const tool_set& tool
                                          const env_lookup& env, std::vector<tool_spec> team) {
   agent_options o;
   o.kind = kind_from(s);
-  auto prompts = prompts_from(s);
-  if (!prompts)
-    return fail(prompts.error());
-  o.prompts = prompts->over(shipped_prompts(o.kind));
+  if (auto ok = add_context(s, o); !ok)
+    return fail(ok.error());
   if (s.agent.file) {
     o.name = s.agent.file->name;
     o.description = s.agent.file->description;

@@ -28,11 +28,35 @@ struct earlier_work {
 };
 
 /// What must stay the same for results to be put together.
-constexpr std::array measured{
-  "model",     "temperature", "max_tokens",  "seed",         "reasoning_effort", "extra_body",
-  "agent",     "tool_calls",  "tool_choice", "instructions", "prompts",          "tools",
-  "max_steps", "profile",     "imports",     "token_budget", "call_budget",      "cost_budget",
-  "scorer",    "tolerance",   "ignore_case"};
+constexpr std::array measured{"model",
+                              "temperature",
+                              "max_tokens",
+                              "seed",
+                              "reasoning_effort",
+                              "extra_body",
+                              "agent",
+                              "tool_calls",
+                              "tool_choice",
+                              "instructions",
+                              "tools",
+                              "max_steps",
+                              "profile",
+                              "imports",
+                              "token_budget",
+                              "call_budget",
+                              "cost_budget",
+                              "scorer",
+                              "tolerance",
+                              "ignore_case",
+                              "prompts",
+                              "planning",
+                              "structured",
+                              "answer_schema",
+                              "answer_retries",
+                              "context_window",
+                              "context_share",
+                              "keep_steps",
+                              "observation_tokens"};
 
 result<void> check_same_options(const json& before, const json& now, const std::string& path) {
   for (const auto* name : measured) {
@@ -187,7 +211,8 @@ batch_plan evaluation::impl::plan(const earlier_work& before) {
     std::vector<sandbox_file> files;
     for (const auto& f : s.files)
       files.push_back({f.path, *f.bytes});
-    return std::pair{run_started{s.input, s.history}, std::move(files)};
+    return std::pair{run_started{.task = s.input, .history = s.history, .images = s.images},
+                     std::move(files)};
   };
   p.score = [this](const batch_item& item, run_result& r) {
     if (judge) {

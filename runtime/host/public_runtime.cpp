@@ -64,7 +64,7 @@ bool is_of_agents(std::string_view name) {
                                 "extra_body"};
   const auto* row = find_option(name);
   return row != nullptr
-         && (row->group == "Agent"
+         && (row->is_of_agents()
              || std::find(sampling.begin(), sampling.end(), name) != sampling.end());
 }
 

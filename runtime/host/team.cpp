@@ -15,7 +15,7 @@ constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_ef
 bool is_own(std::string_view option) {
   const auto* row = find_option(option);
   return row != nullptr
-         && (row->group == "Agent" || std::ranges::find(sampling, option) != sampling.end());
+         && (row->is_of_agents() || std::ranges::find(sampling, option) != sampling.end());
 }
 
 bool gives(const agent_file& file, std::string_view option) {

@@ -165,6 +165,23 @@ TEST_CASE("a bare flag is true and an empty variable is not set", "[options]") {
   CHECK(got->batch.epochs == 1);
 }
 
+TEST_CASE("images go with one task, prompts and context with both commands", "[options]") {
+  auto got = resolve(command::run, {{"prompts", {"p.yaml"}, "f"}}, environment({}),
+                     {flag("image", {"a.png", "b.png"}), flag("planning", {"4"}),
+                      flag("structured", {}), flag("context_share", {"0.5"})});
+  REQUIRE(got);
+  CHECK(got->agent.images == std::vector<std::string>{"a.png", "b.png"});
+  CHECK(got->agent.prompts == "p.yaml");
+  CHECK(got->agent.planning == 4);
+  CHECK(got->agent.structured);
+  CHECK(got->agent.context_share == 0.5);
+  CHECK(got->agent.answer_retries == 3);
+  CHECK(refusal(command::eval, {flag("image", {"a.png"})})
+        == "--image: is not an option of this command");
+  CHECK(refusal(command::eval, {flag("context_share", {"2"})})
+        == "--context-share: '2' is not a number from 0.1 to 1");
+}
+
 TEST_CASE("times and sizes take the units people write", "[options]") {
   CHECK(parse_duration("90") == 90s);
   CHECK(parse_duration("1.5m") == 90s);
