@@ -130,7 +130,7 @@ private:
                               [&](const order_ptr& o) { return o->run == x.run; });
     if (waits == waiting_.end())
       return;
-    auto order = *waits;
+    auto order = std::move(*waits);
     waiting_.erase(waits);
     order->done(untold(*order, run_end::cancelled, x.reason, wall_micros()));
   }
