@@ -202,7 +202,7 @@ struct option_spec {
 
   /// True when it is about an agent by itself: not its model, its sandbox, the task or the batch.
   [[nodiscard]] bool is_of_agents() const noexcept {
-    return group == "Agent" || (group == "Prompts and context" && name != "images");
+    return group == "Agent" || (group == "Prompts and context" && name != "image");
   }
 };
 

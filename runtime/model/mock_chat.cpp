@@ -42,41 +42,39 @@ tl::expected<mock_ask, mock_error> read(const json& body) {
   return out;
 }
 
-json usage_of(const token_usage& u) {
-  return {{"prompt_tokens", u.input},
-          {"completion_tokens", u.output},
-          {"total_tokens", u.total()},
-          {"prompt_tokens_details", {{"cached_tokens", u.cached}, {"audio_tokens", 0}}},
-          {"completion_tokens_details", {{"reasoning_tokens", u.reasoning}, {"audio_tokens", 0}}}};
+// Replies are written as text: to build objects for it would be a third of a small answer's cost.
+
+std::string usage_of(const token_usage& u) {
+  return R"({"prompt_tokens":)" + std::to_string(u.input) + R"(,"completion_tokens":)"
+         + std::to_string(u.output) + R"(,"total_tokens":)" + std::to_string(u.total())
+         + R"(,"prompt_tokens_details":{"cached_tokens":)" + std::to_string(u.cached)
+         + R"(,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":)"
+         + std::to_string(u.reasoning) + R"(,"audio_tokens":0}})";
 }
 
-json message_of(const model_reply& r) {
-  json out{{"role", "assistant"}, {"refusal", nullptr}, {"annotations", json::array()}};
-  out["content"] = r.text.empty() && !r.tool_calls.empty() ? json(nullptr) : json(r.text);
+std::string call_of(const tool_call_message& call) {
+  return R"({"id":)" + json_text(call.id) + R"(,"type":"function","function":{"name":)"
+         + json_text(call.name) + R"(,"arguments":)" + json_text(call.arguments) + "}}";
+}
+
+std::string message_of(const model_reply& r) {
+  std::string out = R"({"role":"assistant","content":)";
+  out += r.text.empty() && !r.tool_calls.empty() ? "null" : json_text(r.text);
+  out += R"(,"refusal":null,"annotations":[])";
   if (!r.reasoning.empty())
-    out["reasoning_content"] = r.reasoning;
-  for (auto& call : r.tool_calls)
-    out["tool_calls"].push_back(
-      {{"id", call.id},
-       {"type", "function"},
-       {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  return out;
+    out += R"(,"reasoning_content":)" + json_text(r.reasoning);
+  for (std::size_t i = 0; i < r.tool_calls.size(); ++i)
+    out += (i == 0 ? R"(,"tool_calls":[)" : ",") + call_of(r.tool_calls[i]);
+  return out += r.tool_calls.empty() ? "}" : "]}";
 }
 
 std::string whole(const mock_message& m) {
-  json choice{{"index", 0},
-              {"message", message_of(m.reply)},
-              {"logprobs", nullptr},
-              {"finish_reason", m.reply.finish_reason}};
-  json out{{"id", "chatcmpl-" + m.id},
-           {"object", "chat.completion"},
-           {"created", m.created},
-           {"model", m.reply.model},
-           {"usage", usage_of(m.reply.usage)},
-           {"service_tier", "default"},
-           {"system_fingerprint", "fp_mock"}};
-  out["choices"].push_back(std::move(choice));
-  return dump_json(out);
+  return R"({"id":"chatcmpl-)" + m.id + R"(","object":"chat.completion","created":)"
+         + std::to_string(m.created) + R"(,"model":)" + json_text(m.reply.model)
+         + R"(,"choices":[{"index":0,"message":)" + message_of(m.reply)
+         + R"(,"logprobs":null,"finish_reason":)" + json_text(m.reply.finish_reason)
+         + R"(}],"usage":)" + usage_of(m.reply.usage)
+         + R"(,"service_tier":"default","system_fingerprint":"fp_mock"})";
 }
 
 /// Writes the chunks of one reply, which differ in little.
@@ -95,7 +93,7 @@ public:
   }
 
   void usage(const token_usage& u) {
-    out.push_back(head_ + ",\"choices\":[],\"usage\":" + dump_json(usage_of(u)) + "}\n\n");
+    out.push_back(head_ + ",\"choices\":[],\"usage\":" + usage_of(u) + "}\n\n");
   }
 
   void call(std::size_t index, const tool_call_message& c, std::size_t chunk_bytes) {

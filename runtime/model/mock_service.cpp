@@ -4,6 +4,7 @@
 #include "runtime/core/text.hpp"
 #include "runtime/model/mock_route.hpp"
 #include "runtime/model/mock_script.hpp"
+#include "runtime/model/shortened_json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -128,11 +129,7 @@ void mock_service::answer(call& c) {
     return fail_with(c, *refused);
   if (c.to.what == mock_resource::models)
     return list_models(c);
-  auto body = parse_json(c.request.body, request_limits);
-  if (!body || !body->is_object())
-    return fail_with(c, {400, "We could not parse the JSON body of your request: "
-                                + (body ? "it is not an object" : body.error().detail)});
-  auto ask = c.wire.read(*body);
+  auto ask = read_ask(c);
   if (!ask)
     return fail_with(c, ask.error());
   if (!knows(ask->model))
@@ -158,6 +155,26 @@ std::optional<mock_error> mock_service::refusal(const call& c) const {
                       "You didn't provide an API key. Send it as 'Authorization: Bearer KEY' or "
                       "'x-api-key: KEY'."};
   return std::nullopt;
+}
+
+tl::expected<mock_ask, mock_error> mock_service::read_ask(const call& c) {
+  auto whole = c.request.body;
+  shortened_json body{whole.size() <= request_limits.max_bytes ? whole : std::string_view{}};
+  auto parsed = parse_json(body.text(), request_limits);
+  if (!parsed)  // again, for an error that tells the place in what was sent
+    parsed = parse_json(whole, request_limits);
+  if (!parsed || !parsed->is_object())
+    return tl::unexpected(
+      mock_error{400, "We could not parse the JSON body of your request: "
+                        + (parsed ? "it is not an object" : parsed.error().detail)});
+  auto ask = c.wire.read(*parsed);
+  if (!ask)
+    return ask;
+  for (auto* text : {&ask->model, &ask->task, &ask->last, &ask->previous})
+    *text = body.restored(*text);
+  for (auto& text : ask->stop)
+    text = body.restored(text);
+  return ask;
 }
 
 bool mock_service::knows(std::string_view model) const {

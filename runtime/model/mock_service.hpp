@@ -68,6 +68,7 @@ private:
 
   void answer(call& c);
   void list_models(call& c) const;
+  [[nodiscard]] static tl::expected<mock_ask, mock_error> read_ask(const call& c);
   [[nodiscard]] std::optional<mock_error> refusal(const call& c) const;
   [[nodiscard]] bool knows(std::string_view model) const;
   [[nodiscard]] bool go_on(call& c, mock_ask& ask) const;
