@@ -63,7 +63,7 @@ public:
 
   caf::behavior make_behavior() {
     glue::house_rules(self_);
-    plan_.where->set(caf::actor{self_});
+    plan_.where->set(caf::actor{self_});  // its members' runs may be quicker than its spawner
     begun_ = any().clock->now();
     if (plan_.time > millis{0})
       timer_ = glue::send_after(*any().clock, self_, plan_.time, run_deadline{});
@@ -377,7 +377,6 @@ private:
                        {"error", total_.end.error}});
     total_.run = id_;
     total_.wall = std::chrono::duration_cast<micros>(any().clock->now() - begun_);
-    plan_.where->set(nullptr);  // which the members hold, as this holds them
     if (plan_.done)
       plan_.done(std::move(total_));
     self_->quit();
@@ -425,7 +424,12 @@ private:
 
 caf::actor spawn_session(caf::actor_system& sys, session_plan plan,
                          std::shared_ptr<address> agents) {
-  return sys.spawn<caf::stateful_actor<session_state>>(std::move(plan), std::move(agents));
+  auto where = plan.where;
+  auto made = sys.spawn<caf::stateful_actor<session_state>>(std::move(plan), std::move(agents));
+  where->set(made);  // now, not when it first runs: it may be cancelled before
+  // The members hold this, as it holds them. Called at once if it has ended already.
+  made->attach_functor([where](const caf::error&) { where->set(nullptr); });
+  return made;
 }
 
 }  // namespace troupe

@@ -84,6 +84,7 @@ void wait_for_end(evaluation& work, signals& events, limits_watch& limits,
     case signals::event::woken:
       return;
     case signals::event::none:
+    case signals::event::readable:
     case signals::event::nudged:
     case signals::event::writable:
       follow_limits(work, limits, display);

@@ -130,6 +130,59 @@ std::vector<final_check> checks_of(std::vector<answer_check> checks) {
   return out;
 }
 
+result<hook_point> point_of(const hook& h, const std::string& name) {
+  for (auto at = hook_point::before_step; at <= hook_point::run_ended;
+       at = static_cast<hook_point>(static_cast<int>(at) + 1))
+    if (to_string(at) == name)
+      return at;
+  return fail(errc::invalid_argument,
+              "hook '" + h.name + "': there is no point '" + name + "'; they are before_step, "
+                + "before_model, after_model, before_tool, after_tool, before_code, after_code, "
+                  "after_step and run_ended");
+}
+
+hook_verdict verdict_of(hook_answer a) {
+  return {std::move(a.changed), a.vetoed, std::move(a.reason)};
+}
+
+hook_question question_of(const hook_event& e) {
+  return {e.run.value, e.agent, std::string{to_string(e.at)}, e.what};
+}
+
+result<run_hook> hook_of(const hook& given) {
+  run_hook out;
+  out.name = given.name;
+  out.must = given.must;
+  for (auto& name : given.points) {
+    auto at = point_of(given, name);
+    if (!at)
+      return fail(at.error());
+    out.points.push_back(*at);
+  }
+  if (given.ask_later)
+    out.call = [later = given.ask_later](const hook_event& e, const hook_reply& reply) {
+      later(question_of(e), [reply](hook_answer a) { reply(verdict_of(std::move(a))); });
+    };
+  else if (given.ask)
+    out.call = [ask = given.ask](const hook_event& e, const hook_reply& reply) {
+      reply(verdict_of(ask(question_of(e))));
+    };
+  return out;
+}
+
+result<std::shared_ptr<const std::vector<run_hook>>> hooks_of(const std::vector<hook>& given) {
+  std::vector<run_hook> out;
+  for (auto& one : given) {
+    auto made = hook_of(one);
+    if (!made)
+      return fail(made.error());
+    out.push_back(*std::move(made));
+  }
+  if (auto fine = validate(out); !fine)
+    return fail(fine.error());
+  return std::make_shared<const std::vector<run_hook>>(std::move(out));
+}
+
 run_outcome outcome_of(const run_result& r) {
   run_outcome out;
   out.end = r.end;
@@ -223,6 +276,11 @@ result<void> runtime::impl::begin(const runtime_options& o) {
   auto parts = engine_options_from(options, profile.profile, env, true);
   parts.tool_hosts = o.tool_threads;
   parts.tools_may_block = true;
+  auto asked = hooks_of(o.hooks);
+  if (!asked)
+    return fail(asked.error());
+  if (!(*asked)->empty())
+    parts.hooks = *std::move(asked);
   parts.runs = runs_options{.max_concurrency = options.batch.max_concurrency};
   if (auto added = add_shelf(parts, options, env); !added)
     return added;
@@ -275,6 +333,9 @@ result<settings> runtime::impl::settings_for(const agent_spec& spec) const {
   if (!s)
     return s;
   s->agent.file = std::move(described);
+  if (s->agent.approve != "auto")
+    return fail(errc::invalid_argument,
+                "approve: asks on the command line; a program gives hooks in runtime_options");
   if (s->sandbox.profile != options.sandbox.profile
       || s->sandbox.executor != options.sandbox.executor)
     return fail(errc::invalid_argument,

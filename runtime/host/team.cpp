@@ -14,7 +14,7 @@ constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_ef
 
 bool is_own(std::string_view option) {
   const auto* row = find_option(option);
-  return row != nullptr
+  return row != nullptr && !option.starts_with("approve")
          && (row->is_of_agents() || std::ranges::find(sampling, option) != sampling.end());
 }
 

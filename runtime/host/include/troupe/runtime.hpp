@@ -16,6 +16,35 @@
 
 namespace troupe {
 
+/// What a hook is shown. `what` has by point: before_step {step}; before_model {step, model,
+/// temperature, max_output_tokens, seed, extra_body}; before_tool {step, call, tool, arguments};
+/// before_code {step, code}; after_model, after_tool, after_code what came of it; after_step {step,
+/// text, is_error}, which the model reads next; run_ended {end, answer, error}.
+struct hook_question {
+  std::uint64_t run = 0;
+  std::string agent{};
+  std::string at{};  ///< "before_step", ...
+  json what{};
+};
+
+/// By default it goes on as it is.
+struct hook_answer {
+  json changed{};  ///< before_model, before_tool (arguments), before_code (code): in the place of
+                   ///< the members shown; null: nothing
+  bool vetoed = false;   ///< it is not done; a vetoed step or model call ends the run
+  std::string reason{};  ///< of a veto; the model reads it
+};
+
+/// A function that is asked before runs do something, or told after it. It runs on a thread of the
+/// runtime's and must not block; `ask_later` may answer when it likes, once, from any thread.
+struct hook {
+  std::string name{};
+  std::vector<std::string> points{};  ///< e.g. {"before_code", "after_step"}
+  std::function<hook_answer(const hook_question&)> ask{};
+  std::function<void(const hook_question&, std::function<void(hook_answer)>)> ask_later{};
+  bool must = false;  ///< when it throws or never answers, that is a veto; else it is passed over
+};
+
 /// What a runtime is made of. Names, forms and defaults are those of `troupe eval --help`.
 /// Variables TROUPE_* are not read; keys and proxies are found where the program finds them.
 struct runtime_options {
@@ -29,6 +58,7 @@ struct runtime_options {
   std::string config{};                            ///< file as troupe.yaml; empty: none
   std::map<std::string, std::string> options{};    ///< all others by name: {{"rpm", "500"}}
   std::uint32_t tool_threads = 4;  ///< native tools that may run at once; at least 1
+  std::vector<hook> hooks{};       ///< of all runs, in their order
 };
 
 /// A test of an answer before it is taken. What it refuses goes back to the model with the reason.

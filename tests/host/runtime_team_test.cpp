@@ -1,0 +1,138 @@
+// Agents that call and write to each other, and hooks, as a program sees them.
+#include "tests/host/runtime_fixture.hpp"
+
+#include <set>
+#include <thread>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using test::test_runtime;
+
+namespace {
+
+constexpr const char* team_script = R"({"rules": [
+  {"if_task_contains": "You are 'search'",
+   "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "4"}}]}},
+  {"if_last_contains": "Report of 'search'",
+   "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "It is 4."}}]}}],
+ "default": {"tool_calls": [{"name": "search", "arguments": {"task": "Look it up."}}]}})";
+
+constexpr const char* session_script = R"({"rules": [
+  {"if_task_contains": "'asker' asks you",
+   "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "seven"}}]}},
+  {"if_last_contains": "seven",
+   "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "It is seven."}}]}}],
+ "default": {"tool_calls": [{"name": "ask_agent",
+                             "arguments": {"to": "knower", "message": "How many?"}}]}})";
+
+session_member_spec tool_member(const std::string& name) {
+  return {{.name = name, .kind = "tool", .max_steps = 4}, {}};
+}
+
+}  // namespace
+
+TEST_CASE("an agent of a team is called, shown and paid for", "[embed]") {
+  test_runtime t{team_script};
+  auto search = t.rt->define({.name = "search", .kind = "tool", .description = "Looks things up."});
+  REQUIRE(search);
+  auto manager = t.rt->define({.name = "manager", .kind = "tool", .team = {*search}});
+  REQUIRE(manager);
+  std::mutex mutex;
+  std::set<std::string> agents;
+  auto outcome = t.rt
+                   ->submit(*manager, "How many?",
+                            {.on_event =
+                               [&](const live_event& e) {
+                                 std::lock_guard lock{mutex};
+                                 agents.insert(e.agent + std::to_string(e.depth));
+                               }})
+                   .wait();
+  t.rt->stop();
+  CHECK(outcome.text == "It is 4.");
+  CHECK(outcome.turns == 2);
+  CHECK(outcome.model_attempts == 3);
+  CHECK(agents == std::set<std::string>{"manager0", "search1"});
+}
+
+TEST_CASE("a team has agents of its own runtime, with a description", "[embed]") {
+  test_runtime t{team_script}, other{team_script};
+  auto nameless = t.rt->define({.name = "search", .kind = "tool"});
+  REQUIRE(nameless);
+  auto refused = t.rt->define({.name = "manager", .kind = "tool", .team = {*nameless}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().detail.find("needs a description") != std::string::npos);
+  auto foreign =
+    other.rt->define({.name = "search", .kind = "tool", .description = "Looks things up."});
+  REQUIRE(foreign);
+  refused = t.rt->define({.name = "manager", .kind = "tool", .team = {*foreign}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().detail.find("another runtime's") != std::string::npos);
+}
+
+TEST_CASE("a session's agents ask each other, as often as it is submitted", "[embed]") {
+  test_runtime t{session_script};
+  auto talk = t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+  REQUIRE(talk);
+  std::vector<run> runs;
+  for (int i = 0; i < 20; ++i)
+    runs.push_back(t.rt->submit(*talk, "Find out how many."));
+  for (auto& r : runs) {
+    auto outcome = r.wait();
+    CHECK(outcome.end == "success");
+    CHECK(outcome.text == "It is seven.");
+    CHECK(outcome.turns == 3);
+  }
+}
+
+TEST_CASE("a session is cancelled like a run, and ends with its runtime", "[embed]") {
+  test_runtime t{R"({"latency": {"median_ms": 60000}, "default": "never said"})"};
+  auto talk = t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+  REQUIRE(talk);
+  auto cancelled = t.rt->submit(*talk, "Wait.");
+  auto left = t.rt->submit(*talk, "Wait too.");
+  cancelled.cancel("enough");
+  auto outcome = cancelled.wait();
+  CHECK(outcome.end == "cancelled");
+  CHECK(outcome.error == "enough");
+  t.rt->stop();
+  CHECK(left.wait().end == "cancelled");
+}
+
+TEST_CASE("a session needs two agents with names of their own", "[embed]") {
+  test_runtime t{session_script};
+  CHECK_FALSE(t.rt->define(session_spec{.members = {tool_member("asker")}}));
+  CHECK_FALSE(t.rt->define(session_spec{.members = {tool_member("a"), tool_member("a")}}));
+}
+
+TEST_CASE("hooks of a program veto, change and listen, now or later", "[embed]") {
+  test_runtime t{
+    test::adding_script,
+    {.hooks = {{.name = "doubler",
+                .points = {"before_tool"},
+                .ask = [](const hook_question& q) -> hook_answer {
+                  if (q.what["tool"] != "add")
+                    return {};
+                  return {.changed = {{"arguments", {{"a", 4}, {"b", 6}}}}};
+                }},
+               {.name = "later",
+                .points = {"before_step"},
+                .ask_later = [](const hook_question&, std::function<void(hook_answer)> answer) {
+                  std::thread{[answer = std::move(answer)] { answer({}); }}.detach();
+                }}}}};
+  std::atomic<double> added{0};
+  auto add = make_tool("add", "Adds.", {{"a", "one"}, {"b", "other"}},
+                       [&](double a, double b) { return added = a + b; });
+  auto adder = t.rt->define({.name = "adder", .tools = {add}, .kind = "tool"});
+  REQUIRE(adder);
+  CHECK(t.rt->submit(*adder, "What is 2 + 3?").wait().ok());
+  CHECK(added == 10);
+  t.rt->stop();
+}
+
+TEST_CASE("a hook at a point that there is not is refused", "[embed]") {
+  auto refused = runtime::start(
+    {.model = "mock/none.json",
+     .hooks = {
+       {.name = "h", .points = {"before_lunch"}, .ask = [](auto&) -> hook_answer { return {}; }}}});
+  REQUIRE_FALSE(refused);
+}
