@@ -44,20 +44,27 @@ void terminal_approver::show_first() {
 }
 
 void terminal_approver::read_some() {
-  std::array<char, 4096> bytes;
-  auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-  if (size <= 0) {
+  // What was typed ahead comes first: there may be nothing more to read.
+  if (typed_.find('\n') == std::string::npos && !read_more()) {
     while (waiting())
       settle("nobody is there to ask");
     return;
   }
-  typed_.append(bytes.data(), static_cast<std::size_t>(size));
   for (auto end = typed_.find('\n'); end != std::string::npos && waiting();
        end = typed_.find('\n')) {
     auto line = typed_.substr(0, end);
     typed_.erase(0, end + 1);
     settle(line);
   }
+}
+
+/// False at the end of input.
+bool terminal_approver::read_more() {
+  std::array<char, 4096> bytes;
+  auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+  if (size > 0)
+    typed_.append(bytes.data(), static_cast<std::size_t>(size));
+  return size > 0;
 }
 
 void terminal_approver::settle(const std::string& line) {

@@ -35,6 +35,7 @@ private:
   };
 
   void show_first();
+  bool read_more();
   void settle(const std::string& line);
 
   live_output& out_;

@@ -81,7 +81,7 @@ class Teams(TroupeTest):
         self.assert_one_clear_line(done, "'search'", "needs a description")
         self.write("search.yaml", "name: print\ndescription: x\n")
         done = self.troupe("run", "?", "-a", "manager.yaml", "--model", self.mock([], "x"))
-        self.assert_one_clear_line(done, "'print'", "Python's own functions")
+        self.assert_one_clear_line(done, "search.yaml, line 1", "'print' is a Python builtin")
 
 
 class Approval(TroupeTest):
