@@ -210,9 +210,9 @@ TEST_CASE("arguments that do not fit never start a run", "[managed_run]") {
 }
 
 TEST_CASE("cancelling a manager cancels its agents, whose cost is counted", "[managed_run]") {
-  team_run run{lines({{"manager", {call("search", {{"task", "Look up X."}})}},
-                      {"search", {"let me think"}}}),
-               {member("search")}};
+  team_run run{
+    lines({{"manager", {call("search", {{"task", "Look up X."}})}}, {"search", {"let me think"}}}),
+    {member("search")}};
   int asked = 0;
   // The child's second call hangs: it is under way when the manager is cancelled.
   run.model->before = [&](const model_request&) { run.model->hang = ++asked == 3; };
