@@ -224,8 +224,9 @@ private:
       promise.deliver(tool_answer{call, fail(errc::over_budget, full)});
       return promise;
     }
+    auto shown = "[" + topic + "] " + text;
     for (auto to : readers)
-      deliver(to, {from, "topic", "[" + topic + "] " + text, std::nullopt});
+      deliver(to, {from, "topic", shown, std::nullopt});
     promise.deliver(tool_answer{call, json("sent to " + std::to_string(readers.size()))});
     return promise;
   }
@@ -383,7 +384,7 @@ private:
   }
 
   /// For the trace only: nothing waits until it is durable.
-  void keep(std::string kind, json payload) {
+  void keep(std::string kind, const json& payload) {
     auto& c = any();
     run_event shown{id_, plan_.sample, kind, payload, ++seq_, "session"};
     if (plan_.viewer && !plan_.viewer(shown))

@@ -127,10 +127,12 @@ prompt_set given_prompts::over(prompt_set usual) const {
 }
 
 std::string given_prompts::placed(const std::string& detail) const {
-  for (auto& [key, where] : places)
-    if (detail.starts_with(key) && detail.find_first_of(",:", key.size()) == key.size())
-      return where + ": " + detail;
-  return detail;
+  auto is_its = [&](auto& place) {
+    auto& key = place.first;
+    return detail.starts_with(key) && detail.find_first_of(",:", key.size()) == key.size();
+  };
+  auto place = std::ranges::find_if(places, is_its);
+  return place == places.end() ? detail : place->second + ": " + detail;
 }
 
 result<given_prompts> load_given_prompts(std::string_view yaml_text, const std::string& file) {

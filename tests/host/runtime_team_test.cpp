@@ -136,3 +136,44 @@ TEST_CASE("a hook at a point that there is not is refused", "[embed]") {
        {.name = "h", .points = {"before_lunch"}, .ask = [](auto&) -> hook_answer { return {}; }}}});
   REQUIRE_FALSE(refused);
 }
+
+TEST_CASE("a thousand runs of mixed kinds, with children, end at once", "[embed]") {
+  test_runtime t{R"({"latency": {"median_ms": 20}, "rules": [
+    {"if_task_contains": "You are 'search'",
+     "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "4"}}]}},
+    {"if_task_contains": "asks you",
+     "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "seven"}}]}},
+    {"from_turn": 1,
+     "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "end"}}]}},
+    {"if_task_contains": "team",
+     "reply": {"tool_calls": [{"name": "search", "arguments": {"task": "One."}},
+                              {"name": "search", "arguments": {"task": "Two."}}]}},
+    {"if_task_contains": "talk",
+     "reply": {"tool_calls": [{"name": "ask_agent",
+                               "arguments": {"to": "knower", "message": "How many?"}}]}}],
+    "default": {"tool_calls": [{"name": "convert_units",
+      "arguments": {"value": 1, "from_unit": "km", "to_unit": "m"}}]}})",
+                 {.max_concurrency = 1000}};
+  auto alone = t.rt->define({.kind = "tool", .builtin_tools = {"convert_units"}});
+  auto search = t.rt->define({.name = "search", .kind = "tool", .description = "Looks things up."});
+  REQUIRE(alone);
+  REQUIRE(search);
+  auto manager = t.rt->define({.name = "manager", .kind = "tool", .team = {*search}});
+  auto talk = t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+  REQUIRE(manager);
+  REQUIRE(talk);
+  std::vector<run> runs;
+  for (int i = 0; i < 1000; ++i)
+    runs.push_back(i % 3 == 0   ? t.rt->submit(*alone, "alone")
+                   : i % 3 == 1 ? t.rt->submit(*manager, "team")
+                                : t.rt->submit(*talk, "talk"));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (i % 10 == 9) {
+      runs[i].cancel("one in ten");
+      auto outcome = runs[i].wait();  // unless it was quicker
+      CHECK((outcome.end == "cancelled" || outcome.text == "end"));
+      continue;
+    }
+    CHECK(runs[i].wait().text == "end");
+  }
+}
