@@ -9,6 +9,8 @@
 #include "runtime/host/team.hpp"
 #include <troupe/runtime.hpp>
 
+#include <fmt/format.h>
+
 namespace troupe {
 
 /// Ready to run; what it was checked against does not change any more.
@@ -73,9 +75,10 @@ result<std::vector<option_input>> inputs_of(const agent_spec& spec) {
   std::vector<option_input> out;
   for (const auto& [name, word] : spec.options) {
     if (find_option(name) != nullptr && !is_of_agents(name))
-      return fail(errc::invalid_argument,
-                  from + ": " + name
-                    + " is the same for all agents of a runtime; give it in runtime_options");
+      return fail(
+        errc::invalid_argument,
+        fmt::format("{}: {} is the same for all agents of a runtime; give it in runtime_options",
+                    from, name));
     give(out, name, {word}, from);
   }
   give_text(out, "agent", spec.kind, from);
@@ -421,7 +424,7 @@ void runtime::stop() {
     impl_->stop();
 }
 
-result<runtime> runtime::start(runtime_options options) {
+result<runtime> runtime::start(const runtime_options& options) {
   runtime out{std::make_unique<impl>()};
   if (auto begun = out.impl_->begin(options); !begun)
     return fail(begun.error());

@@ -140,7 +140,7 @@ public:
   /// Blocks for as long as files and threads take.
   /// Errors  all that is wrong before the first run, in one line with its mend: an option, a key
   ///         that is not set, a script or journal that cannot be read.
-  [[nodiscard]] static result<runtime> start(runtime_options options);
+  [[nodiscard]] static result<runtime> start(const runtime_options& options);
 
   /// As stop().
   ~runtime();
