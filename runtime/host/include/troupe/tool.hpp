@@ -161,16 +161,16 @@ template <class F>
 native_tool typed_tool(std::string name, std::string description,
                        const std::vector<tool_parameter>& named, F f) {
   using arguments = typename signature<F>::arguments;
-  constexpr auto each = std::make_index_sequence<std::tuple_size_v<arguments>>{};
+  using each = std::make_index_sequence<std::tuple_size_v<arguments>>;
   native_tool t;
   t.name = std::move(name);
   t.description = std::move(description);
-  t.parameters = parameters_of<arguments>(named, each);
+  t.parameters = parameters_of<arguments>(named, each{});
   std::vector<std::string> names;
   for (const auto& p : named)
     names.push_back(p.name);
   t.call = [names = std::move(names), f = std::move(f)](const json& all, const call_info&) mutable {
-    return call_with<F, arguments>(f, names, all, each);
+    return call_with<F, arguments>(f, names, all, each{});
   };
   return t;
 }
