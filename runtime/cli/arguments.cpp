@@ -44,7 +44,9 @@ void add_option(CLI::App& app, const option_spec& spec, seen_option& seen) {
       CLI::MultiOptionPolicy::TakeAll);
     break;
   default:
-    seen.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    // One word each: what follows it is the task or the dataset.
+    seen.option->allow_extra_args(false)->expected(1)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
   }
 }
 

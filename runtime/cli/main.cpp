@@ -11,6 +11,8 @@
 #include <exception>
 #include <string_view>
 
+#include <fcntl.h>
+
 namespace troupe::cli {
 namespace {
 
@@ -89,7 +91,15 @@ int complain(exit_code code, const std::string& line) {
 
 }  // namespace troupe::cli
 
+/// Whoever starts us may have closed them: what is opened next must not take their place.
+static void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+      return;
+}
+
 int main(int argc, char** argv) {
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error at the write
   std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
   try {

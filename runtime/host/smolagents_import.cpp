@@ -57,7 +57,10 @@ std::string yaml_of(const json& value) {
 
 class importer {
 public:
-  explicit importer(imported_agent& out) : out_{out} {}
+  importer(imported_agent& out, const fs::path& top) : out_{out} {
+    std::error_code ec;
+    open_.insert(fs::canonical(top, ec));
+  }
 
   /// Returns the name of the file.
   result<std::string> take(const fs::path& folder, const std::string& usual_name,
@@ -196,7 +199,15 @@ private:
         leave_out(folder, "managed_agents", "'" + it.key() + "' is no name, or too deep");
         continue;
       }
-      auto child = take(folder / "managed_agents" / it.key(), it.key(), depth + 1);
+      auto below = folder / "managed_agents" / it.key();
+      std::error_code ec;
+      auto real = fs::canonical(below, ec);
+      if (!ec && !open_.insert(real).second) {
+        leave_out(folder, "managed_agents", "'" + it.key() + "' leads back to a folder around it");
+        continue;
+      }
+      auto child = take(below, it.key(), depth + 1);
+      open_.erase(real);
       if (!child)
         return child;
       list += "  - " + *child + "\n";
@@ -216,13 +227,14 @@ private:
 
   imported_agent& out_;
   std::set<std::string> names_;
+  std::set<fs::path> open_;  ///< the folders around this one, itself included
 };
 
 }  // namespace
 
 result<imported_agent> import_smolagents(const std::string& folder) {
   imported_agent out;
-  auto main = importer{out}.take(folder, "agent", 1);
+  auto main = importer{out, folder}.take(folder, "agent", 1);
   if (!main)
     return fail(main.error());
   out.main = *std::move(main);

@@ -5,6 +5,7 @@
 #include "runtime/core/text.hpp"
 #include "runtime/model/schema_fit.hpp"
 
+#include <boost/regex.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -12,7 +13,6 @@
 #include <valijson/validator.hpp>
 
 #include <algorithm>
-#include <regex>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t max_violations = 8;
 constexpr std::size_t shown_bytes = 60;
 
-/// The library's regular expressions recurse per character: long text could end our stack.
+/// A model writes the text, and some patterns take time without end on the wrong one. Boost's
+/// engine counts its steps and gives up with an exception; std::regex also recurses per character.
 class bounded_regex {
 public:
   static constexpr std::size_t max_text_bytes = 4096;
@@ -34,11 +35,11 @@ public:
     if (text.size() > max_text_bytes)
       throw std::runtime_error("a text with a pattern may have at most "
                                + std::to_string(max_text_bytes) + " bytes");
-    return std::regex_search(text, pattern.regex_);
+    return boost::regex_search(text, pattern.regex_);
   }
 
 private:
-  std::regex regex_;
+  boost::regex regex_;
 };
 
 /// "[days]" after "<root>" and so on, as the library writes places, taken apart.
@@ -171,6 +172,35 @@ private:
   std::unordered_map<const json*, unsigned> ways_;
 };
 
+/// Tries all patterns: the library only looks at them once there is a value.
+/// Errors  invalid_argument: which one, and what is wrong with it.
+result<void> check_patterns(const json& schema) {
+  auto tried = [](const std::string& pattern) -> result<void> {
+    try {
+      bounded_regex made{pattern};
+      return {};
+    } catch (const std::exception& e) {
+      return fail(errc::invalid_argument, "not a usable JSON schema: the pattern '" + pattern
+                                            + "' is no regular expression: " + e.what());
+    }
+  };
+  if (!schema.is_structured())
+    return {};
+  for (auto& [key, part] : schema.items()) {
+    if (key == "enum" || key == "const" || key == "default" || key == "examples")
+      continue;
+    auto ok =
+      key == "pattern" && part.is_string() ? tried(part.get<std::string>()) : check_patterns(part);
+    if (key == "patternProperties" && part.is_object())
+      for (auto& [pattern, _] : part.items())
+        if (ok)
+          ok = tried(pattern);
+    if (!ok)
+      return ok;
+  }
+  return {};
+}
+
 /// The library reports each failure again for everything around it.
 bool is_echo(const std::string& description) {
   return description.starts_with("Failed to validate against schema associated")
@@ -190,6 +220,8 @@ result<compiled_schema> compiled_schema::compile(const json& schema) {
   if (reference_check{out->source}.is_endless(out->source))
     return fail(errc::invalid_argument,
                 "not a usable JSON schema: its references lead round in a circle");
+  if (auto fine = check_patterns(out->source); !fine)
+    return fail(fine.error());
   try {
     valijson::SchemaParser parser;
     parser.populateSchema(valijson::adapters::NlohmannJsonAdapter{out->source}, out->schema);

@@ -1,8 +1,9 @@
 """Agents that call agents, with real sandboxes; and what must be allowed before it is done."""
 import json
+import subprocess
 import unittest
 
-from support import TroupeTest, results
+from support import PATIENCE, TROUPE, TroupeTest, clean_environment, results
 
 CHILD = """name: search
 description: Looks one thing up.
@@ -105,6 +106,17 @@ class Approval(TroupeTest):
         done = self.troupe("run", "?", "--model", self.model(), "--approve", "ask", "--max-steps", "2", stdin="")
         self.assertNotEqual(done.returncode, 0, done.stderr)
         self.assertIn("nobody is there to ask", done.stderr)
+
+    def test_no_standard_input_at_all_is_a_no_too(self):
+        done = subprocess.run(["sh", "-c", f"exec {TROUPE} run ? --model {self.model()} --approve ask --max-steps 2 <&-"],
+                              cwd=self.folder, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
+                              env=clean_environment())
+        self.assertNotEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nobody is there to ask", done.stderr)
+
+    def test_what_follows_an_options_value_is_the_task(self):
+        done = self.troupe("run", "--approve", "auto", "--model", self.model(), "What is it?")
+        self.assertEqual((done.returncode, done.stdout), (0, "42\n"), done.stderr)
 
     def test_what_is_denied_is_not_done_and_a_batch_asks_nobody(self):
         done = self.troupe("run", "?", "--model", self.model(), "--approve", "deny", "--max-steps", "2")

@@ -2,6 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
+
 using namespace troupe;
 
 namespace {
@@ -77,4 +79,19 @@ TEST_CASE("a pattern is not matched against text long enough to end the stack", 
   auto r = check_schema(schema, std::string(1u << 20, 'a'));
   REQUIRE(!r);
   CHECK(r.error().detail.find("at most 4096 bytes") != std::string::npos);
+}
+
+TEST_CASE("a pattern that takes time without end is given up, and one that is none is refused",
+          "[schema]") {
+  auto hard = compiled_schema::compile({{"type", "string"}, {"pattern", "^(a+)+$"}});
+  REQUIRE(hard);
+  auto begun = std::chrono::steady_clock::now();
+  CHECK_FALSE(hard->check(std::string(40, 'a') + "!"));
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{5});
+  CHECK(hard->check("aaa"));
+  for (auto& wrong : {json{{"pattern", "([a"}}, json{{"properties", {{"x", {{"pattern", "*"}}}}}},
+                      json{{"patternProperties", {{"(", json::object()}}}}})
+    CHECK(compiled_schema::compile(wrong).error().detail.find("no regular expression")
+          != std::string::npos);
+  CHECK(compiled_schema::compile({{"enum", {{{"pattern", "("}}}}}));
 }
