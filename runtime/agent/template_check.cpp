@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -164,6 +165,8 @@ private:
       declared_.emplace(t.lexeme);
     if (t.what != token::word)
       return;
+    if (is(i, -1, "macro") && at(i, -1).opens_block)
+      macros_.emplace(t.lexeme);
     auto assigned = is(i, 1, "=") && !is(i, 2, "=");
     if (assigned || in_declaration(i))
       declared_.emplace(t.lexeme);
@@ -183,7 +186,32 @@ private:
     }
   }
 
+  /// What would end our process: the engine divides by zero, and calls as deep as the stack.
+  result<void> check_safety(std::size_t i) {
+    auto t = at(i, 0);
+    if (t.what == token::other && (t.lexeme == "/" || t.lexeme == "%") && !is(i, -1, "/"))
+      return divides_safely(i) ? result<void>{}
+                               : bad(t, "'" + std::string{t.lexeme}
+                                          + "' must have a number other than 0 behind it");
+    if (t.opens_block && t.lexeme == "macro")
+      macro_ = at(i, 1).lexeme;
+    else if (t.opens_block && t.lexeme == "endmacro")
+      finished_macros_.emplace(std::exchange(macro_, {}));
+    else if (!macro_.empty() && t.what == token::word && is(i, 1, "(") && !is(i, -1, "macro")
+             && macros_.contains(t.lexeme) && !finished_macros_.contains(t.lexeme))
+      return bad(t, "the macro '" + std::string{t.lexeme} + "' must end before it is called");
+    return {};
+  }
+
+  [[nodiscard]] bool divides_safely(std::size_t i) const {
+    auto by = at(i, is(i, 1, "/") ? 2 : 1).lexeme;
+    return !by.empty() && std::isdigit(static_cast<unsigned char>(by.front())) != 0
+           && by.find_first_of("123456789") != npos;
+  }
+
   result<void> check(std::size_t i) {
+    if (auto safe = check_safety(i); !safe)
+      return safe;
     auto t = at(i, 0);
     if (t.what != token::word || t.opens_block || words_of_jinja().contains(t.lexeme))
       return {};
@@ -201,13 +229,16 @@ private:
     return {};
   }
 
-  result<void> unknown(std::string_view what, const token& t, const name_set& known) const {
+  tl::unexpected<error> bad(const token& t, const std::string& what) const {
     auto line =
       1 + std::count(source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(t.at), '\n');
+    return fail(errc::invalid_argument, "line " + std::to_string(line) + ": " + what);
+  }
+
+  result<void> unknown(std::string_view what, const token& t, const name_set& known) const {
     std::vector<std::string_view> candidates(known.begin(), known.end());
-    return fail(errc::invalid_argument, "line " + std::to_string(line) + ": unknown "
-                                          + std::string{what} + " '" + std::string{t.lexeme} + "'"
-                                          + did_you_mean(t.lexeme, candidates));
+    return bad(t, "unknown " + std::string{what} + " '" + std::string{t.lexeme} + "'"
+                    + did_you_mean(t.lexeme, candidates));
   }
 
   /// The engine has no dict.values(), but can call a filter of that name.
@@ -231,6 +262,9 @@ private:
   const template_names& names_;
   lexer lexed_;
   name_set declared_;
+  name_set macros_;           ///< all of the template
+  name_set finished_macros_;  ///< up to the token that is checked
+  std::string_view macro_;    ///< in which that token stands; empty: none
   checked_template out_;
 };
 

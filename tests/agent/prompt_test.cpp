@@ -334,3 +334,23 @@ TEST_CASE("the shipped prompts render with managed agents", "[prompt]") {
     }
   }
 }
+
+TEST_CASE("a template cannot divide by zero or call itself without end", "[prompt]") {
+  auto refused = [](std::string_view text) {
+    auto made = prompt_template::parse("t", text, {"task"});
+    return made ? std::string{} : made.error().detail;
+  };
+  CHECK(refused("{{ 1/0 }}").find("line 1: '/' must have a number other than 0")
+        != std::string::npos);
+  CHECK(refused("{{ 1 // 0 }}") != "");
+  CHECK(refused("a\n{{ 1 % 0 }}").find("line 2: '%' must") != std::string::npos);
+  CHECK(refused("{{ 1 / (task|length) }}") != "");
+  CHECK(refused("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}")
+          .find("'f' must end before it is called")
+        != std::string::npos);
+  CHECK(refused("{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ f() }}{% endmacro %}")
+        != "");
+  CHECK(refused("{{ 7 // 2 }} {{ 7 % 2 }} {{ 7 / 10 }}") == "");
+  CHECK(refused("{% macro f() %}x{% endmacro %}{% macro g() %}{{ f() }}{% endmacro %}{{ g() }}")
+        == "");
+}
