@@ -330,7 +330,7 @@ private:
       ask_by_leave(std::move(x.request));
       return;
     }
-    held_ = std::move(x);
+    held_ = std::make_unique<ask_model>(std::move(x));
     publish("paused", json{{"step", machine_.step()}});
   }
 
@@ -338,7 +338,7 @@ private:
     paused_ = how != run_pace::resume;
     steps_ = how == run_pace::step ? steps_ + 1 : 0;
     if (held_ && (!paused_ || steps_ > 0))
-      ask_or_hold(*std::exchange(held_, std::nullopt));
+      ask_or_hold(*std::exchange(held_, nullptr));
   }
 
   // --- the model
@@ -451,7 +451,7 @@ private:
     self_
       ->request(pool, caf::infinite,
                 sandbox_open{run_.run, std::move(spec), caf::actor{self_}, context_->levels,
-                             run_.manager.has_value()})
+                             run_.manager != nullptr})
       .then(
         [this, mine = effect_, code, open_asked](sandbox_ready& x) mutable {
           if (mine != effect_) {  // cancelled meanwhile: nobody will use it
@@ -629,7 +629,8 @@ private:
 
   [[nodiscard]] agent_run child_run(run_id run, call_id call) const {
     agent_run own{run, run_.sample, {}, caf::actor{self_}, run_.draw, run_.viewer};
-    own.manager = {run_.run, call, run_.manager ? run_.manager->depth + 1 : 1, payer_, job()};
+    own.manager = std::make_shared<const managed_by>(
+      managed_by{run_.run, call, run_.manager ? run_.manager->depth + 1 : 1, payer_, job()});
     return own;
   }
 
@@ -895,7 +896,7 @@ private:
   bool asking_ = false;
   bool code_runs_ = false;
   model_request open_ask_;
-  std::optional<ask_model> held_;  // behind the gate
+  std::unique_ptr<ask_model> held_;  // behind the gate
   bool paused_;
   std::uint32_t steps_ = 0;  // that may pass the gate though it is shut
   caf::actor box_;

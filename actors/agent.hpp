@@ -88,7 +88,7 @@ struct agent_run {
   event_sink viewer{};     ///< sees this run alone, on an actor's thread; may be empty
   bool paused = false;     ///< begins with its gate shut
   /// Of a managed agent's run.
-  std::optional<managed_by> manager{};
+  std::shared_ptr<const managed_by> manager{};  // most runs have none: it takes no room
 };
 
 /// Understands run_start, run_cancel, run_gate and stop (as a cancel); quits after run_finished.

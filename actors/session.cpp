@@ -122,8 +122,8 @@ private:
     m.run = any().numbers->take();
     agent_run own{m.run, plan_.sample, {}, caf::actor{self_}};
     own.viewer = plan_.viewer;
-    own.manager = managed_by{id_, call_id{}, 1, plan_.members[who].agent->budget,
-                             plan_.members[who].agent->job};
+    own.manager = std::make_shared<const managed_by>(managed_by{
+      id_, call_id{}, 1, plan_.members[who].agent->budget, plan_.members[who].agent->job});
     keep("child_started", {{"agent", plan_.members[who].card.name}, {"run", m.run.value}});
     child_spec spec;
     spec.name = "run-" + to_string(m.run);
