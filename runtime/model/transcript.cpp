@@ -106,7 +106,7 @@ void transcript::write(std::string_view piece, encoder_state state, role from) {
     // The first message is the system prompt, which copies share: it gets a chunk of its size.
     auto room = end == 0
                   ? piece.size()
-                  : std::max(piece.size(), std::clamp<std::size_t>(end / 16, 1024, 1u << 20));
+                  : std::max(piece.size(), std::clamp<std::size_t>(end / 16, 1400, 1u << 20));
     last_ = std::make_shared<transcript_chunk>(last_, end, room);
     std::memcpy(last_->bytes.get(), piece.data(), piece.size());
     last_->used = static_cast<std::uint32_t>(piece.size());
