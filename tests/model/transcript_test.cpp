@@ -72,8 +72,8 @@ TEST_CASE("what was written never moves, and little room is held in advance", "[
     for (auto p : pieces)
       seen.push_back(p.data());
   }
-  // Chunks of 1 KB up to 16 KB, then each a sixteenth of what there is: 16 + ln(104 / 16) / ln(17 /
-  // 16).
+  // Chunks of 1.4 KB up to 22 KB, then each a sixteenth of what there is:
+  // 16 + ln(104 / 22) / ln(17 / 16).
   CHECK(seen.size() < 52);
 }
 
