@@ -25,7 +25,7 @@ def main(build, *folders):
     hits = {}
     for data in sorted(pathlib.Path(build).resolve().rglob("*.gcda")):
         for source, lines in lines_of(data, pathlib.Path(build).resolve(), root):
-            if source.startswith(tuple(f.rstrip("/") + "/" for f in folders)):
+            if lines and source.startswith(tuple(f.rstrip("/") + "/" for f in folders)):
                 known = hits.setdefault(source, {})
                 for line, count in lines.items():
                     known[line] = known.get(line, 0) + count
