@@ -86,8 +86,9 @@ private:
     child_spec spec;
     spec.name = "run-" + to_string(run);
     spec.restart = restart_type::temporary;
-    spec.start = [context = order->agent, own](caf::actor_system& sys) {
-      return spawn_agent(sys, context, own);
+    spec.start = [order, agents = agents_, own](caf::actor_system& sys) {
+      return order->session ? spawn_session(sys, *order->session, own, agents)
+                            : spawn_agent(sys, order->agent, own);
     };
     open_[run] = {order, nullptr, wall_micros()};
     auto agents = agents_->get();

@@ -4,11 +4,13 @@
 #include "actors/address.hpp"
 #include "actors/agent.hpp"
 #include "actors/messages.hpp"
+#include "actors/session.hpp"
 
 #include <caf/event_based_actor.hpp>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ struct run_order {
   run_id run;
   std::string sample;  ///< its name in the journal; unique there
   std::shared_ptr<const agent_context> agent;
+  /// Of a session, which takes one place whatever its members do; `agent` is its entry's.
+  std::optional<session_plan> session{};
   run_started input;
   std::vector<sandbox_file> files;
   event_sink viewer;    ///< as agent_run's

@@ -43,9 +43,10 @@ struct member_state {
 
 class session_state {
 public:
-  session_state(caf::event_based_actor* self, session_plan plan, std::shared_ptr<address> agents)
-    : self_{self}, plan_{std::move(plan)}, agents_{std::move(agents)},
-      members_(plan_.members.size()), id_{any().numbers->take()} {
+  session_state(caf::event_based_actor* self, session_plan plan, agent_run own,
+                std::shared_ptr<address> agents)
+    : self_{self}, plan_{std::move(plan)}, own_{std::move(own)}, agents_{std::move(agents)},
+      members_(plan_.members.size()) {
     for (auto& m : plan_.members) {
       auto fitting = std::make_shared<tool_set>();
       for (auto& spec : session_tools(cards(), m.card.name))
@@ -63,17 +64,13 @@ public:
 
   caf::behavior make_behavior() {
     glue::house_rules(self_);
-    plan_.where->set(caf::actor{self_});  // its members' runs may be quicker than its spawner
     begun_ = any().clock->now();
-    if (plan_.time > millis{0})
-      timer_ = glue::send_after(*any().clock, self_, plan_.time, run_deadline{});
-    keep("run_started",
-         {{"task", plan_.task}, {"sample_id", plan_.sample}, {"entry", plan_.entry}});
-    deliver(index_of(plan_.entry), {user, "task", plan_.task, obligation{}});
     return {
+      [this](run_start& x) { on_start(std::move(x.input.task)); },
       [this](tool_call& x) { return on_call(x); },
       [this](const run_finished& x) { on_finished(x); },
       [this](const child_ended& x) { on_child_ended(x); },
+      [this](const run_gate& x) { on_gate(x); },
       [this](const run_deadline&) { end(run_end::deadline, "the session's time was up"); },
       [this](const run_cancel& x) { end(run_end::cancelled, x.reason); },
       [this](const stop&) { end(run_end::cancelled, "troupe is stopping"); },
@@ -83,6 +80,24 @@ public:
   static inline const char* name = "session";
 
 private:
+  void on_start(std::string task) {
+    if (over_)
+      return;
+    begun_ = any().clock->now();
+    if (plan_.time > millis{0})
+      timer_ = glue::send_after(*any().clock, self_, plan_.time, run_deadline{});
+    keep("run_started", {{"task", task}, {"sample_id", own_.sample}, {"entry", plan_.entry}});
+    deliver(index_of(plan_.entry), {user, "task", std::move(task), obligation{}});
+  }
+
+  /// Those that begin later begin behind it.
+  void on_gate(const run_gate& x) {
+    own_.paused = x.how != run_pace::resume;
+    for (auto& m : members_)
+      if (m.agent)
+        glue::post(m.agent, run_gate{m.run, x.how});
+  }
+
   [[nodiscard]] const agent_context& any() const { return *plan_.members.front().agent; }
 
   [[nodiscard]] std::vector<session_member_card> cards() const {
@@ -120,10 +135,10 @@ private:
     m.mailbox.pop_front();
     m.current_task = told(*m.current);
     m.run = any().numbers->take();
-    agent_run own{m.run, plan_.sample, {}, caf::actor{self_}};
-    own.viewer = plan_.viewer;
+    agent_run own{m.run,     own_.sample, own_.files, caf::actor{self_},
+                  own_.draw, own_.viewer, own_.paused};
     own.manager = std::make_shared<const managed_by>(managed_by{
-      id_, call_id{}, 1, plan_.members[who].agent->budget, plan_.members[who].agent->job});
+      own_.run, call_id{}, 1, plan_.members[who].agent->budget, plan_.members[who].agent->job});
     keep("child_started", {{"agent", plan_.members[who].card.name}, {"run", m.run.value}});
     child_spec spec;
     spec.name = "run-" + to_string(m.run);
@@ -376,25 +391,24 @@ private:
                        {"turns", total_.end.turns},
                        {"letters", letters_},
                        {"error", total_.end.error}});
-    total_.run = id_;
+    total_.run = own_.run;
     total_.wall = std::chrono::duration_cast<micros>(any().clock->now() - begun_);
-    if (plan_.done)
-      plan_.done(std::move(total_));
+    glue::post(own_.owner, std::move(total_));
     self_->quit();
   }
 
   /// For the trace only: nothing waits until it is durable.
   void keep(std::string kind, const json& payload) {
     auto& c = any();
-    run_event shown{id_, plan_.sample, kind, payload, ++seq_, "session"};
-    if (plan_.viewer && !plan_.viewer(shown))
-      plan_.viewer = nullptr;
+    run_event shown{own_.run, own_.sample, kind, payload, ++seq_, "session"};
+    if (own_.viewer && !own_.viewer(shown))
+      own_.viewer = nullptr;
     if (c.hub && c.interest && c.interest->events)
       glue::post(c.hub->get(), std::move(shown));
     if (!c.journal)
       return;
     auto entry = std::make_shared<journal_entry>();
-    entry->events.push_back({id_, seq_, wall_micros(), std::move(kind), dump_json(payload)});
+    entry->events.push_back({own_.run, seq_, wall_micros(), std::move(kind), dump_json(payload)});
     self_
       ->request(c.journal->get(), caf::infinite,
                 journal_append{std::shared_ptr<const journal_entry>{entry}})
@@ -407,10 +421,10 @@ private:
 
   caf::event_based_actor* self_;
   session_plan plan_;
+  agent_run own_;
   std::shared_ptr<address> agents_;
   std::vector<member_state> members_;
   std::vector<std::shared_ptr<tool_set>> fitting_;
-  run_id id_;
   time_point begun_{};
   timer_id timer_ = 0;
   run_finished total_;
@@ -423,11 +437,12 @@ private:
 
 }  // namespace
 
-caf::actor spawn_session(caf::actor_system& sys, session_plan plan,
+caf::actor spawn_session(caf::actor_system& sys, session_plan plan, agent_run own,
                          std::shared_ptr<address> agents) {
   auto where = plan.where;
-  auto made = sys.spawn<caf::stateful_actor<session_state>>(std::move(plan), std::move(agents));
-  where->set(made);  // now, not when it first runs: it may be cancelled before
+  auto made = sys.spawn<caf::stateful_actor<session_state>>(std::move(plan), std::move(own),
+                                                            std::move(agents));
+  where->set(made);
   // The members hold this, as it holds them. Called at once if it has ended already.
   made->attach_functor([where](const caf::error&) { where->set(nullptr); });
   return made;

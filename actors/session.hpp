@@ -6,7 +6,6 @@
 #include "actors/agent.hpp"
 #include "runtime/agent/session_tools.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,23 +23,20 @@ struct session_plan {
   /// Kept pointing at the session while it lives: what the members' contexts have in `served`.
   std::shared_ptr<address> where;
   std::string entry;  ///< the member that gets the task
-  std::string task;
-  std::string sample;  ///< names the session in the journal
   /// That agents may send in all; what they would send beyond is refused. With the budget of their
   /// job it bounds every circle of agents that write to each other.
   std::uint32_t max_letters = 200;
   std::size_t memory = 20;  ///< letters that a member remembers, with its answers
   millis time{0};           ///< of the whole session; 0: no limit
-  /// Hears the end once, on an actor's thread. Must not block.
-  std::function<void(run_finished)> done;
-  event_sink viewer{};  ///< sees all of it; may be empty
 };
 
-/// Spawns the session, which sends the task. `agents` is a simple_one_for_one supervisor. The
-/// answer to the task, by whomever it was handed on to, ends the session: what still runs is
-/// cancelled. In run_finished stand that answer with its end, the session's own id, and what all
-/// runs together have cost. Understands tool_call (from the members' runs), run_cancel and stop.
-[[nodiscard]] caf::actor spawn_session(caf::actor_system& sys, session_plan plan,
+/// Spawns the session, to its owner a run like any: `own` has no manager, and its files are put
+/// into every sandbox. run_start's
+/// task is sent to the entry; its answer, by whomever it was handed on to, ends the session: what
+/// still runs is cancelled. In run_finished stand that answer with its end, and what all runs
+/// together have cost. `agents` is a simple_one_for_one supervisor. Understands run_start,
+/// tool_call (from the members' runs), run_gate (for all of them), run_cancel and stop.
+[[nodiscard]] caf::actor spawn_session(caf::actor_system& sys, session_plan plan, agent_run own,
                                        std::shared_ptr<address> agents);
 
 }  // namespace troupe

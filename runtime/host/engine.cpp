@@ -338,11 +338,6 @@ caf::actor engine::runs() const {
   return impl_->runs_at->get();
 }
 
-void engine::start_session(session_plan plan) {
-  // It holds itself, by plan.where, until it has ended.
-  static_cast<void>(spawn_session(*impl_->system, std::move(plan), impl_->agents_at));
-}
-
 void engine::watch(subscribe viewer) {
   if (viewer.events)
     impl_->interest->events = true;  // now, not when the hub hears of it: the first events count

@@ -8,7 +8,6 @@
 #include "actors/model_client.hpp"
 #include "actors/reply_keeper.hpp"
 #include "actors/runs.hpp"
-#include "actors/session.hpp"
 #include "actors/supervisor.hpp"
 #include "runtime/journal/journal_thread.hpp"
 #include "runtime/net/http.hpp"
@@ -97,9 +96,6 @@ public:
 
   /// Where `runs` is reached, when the options have it.
   [[nodiscard]] caf::actor runs() const;
-
-  /// Starts a session; `plan.done` hears its end. The agents' supervisor's end is its end too.
-  void start_session(session_plan plan);
 
   /// Adds a viewer of run events or progress.
   void watch(subscribe viewer);

@@ -48,10 +48,6 @@ void run::on_end(end_callback callback) const {
 }
 
 void run::cancel(std::string reason) const {
-  if (state_->cancel_by) {
-    state_->cancel_by(reason);
-    return;
-  }
   state_->home->post(run_call_off{run_id{state_->id}, std::move(reason)});
 }
 

@@ -1,6 +1,5 @@
 #include "actors/address.hpp"
-#include "actors/result_of.hpp"
-#include "actors/session.hpp"
+#include "actors/runs.hpp"
 #include "config/agent_file.hpp"
 #include "executors/spec_check.hpp"
 #include "runtime/core/log.hpp"
@@ -227,7 +226,8 @@ struct runtime::impl {
   result<void> prove(const sandbox_spec& box);
   result<std::shared_ptr<const agent_context>> context_of(agent_spec spec,
                                                           const std::vector<tool_spec>& own);
-  static event_sink viewer_of(const std::shared_ptr<run::state>& state);
+  static run_order order_of(const std::shared_ptr<run::state>& state, std::string sample,
+                            std::string task, submit_options& how);
   std::shared_ptr<run::state> new_run(submit_options& how) const;
   bool take_in(const std::shared_ptr<run::state>& state, const void* home,
                const std::string& what) const;
@@ -502,15 +502,6 @@ bool runtime::impl::take_in(const std::shared_ptr<run::state>& state, const void
   return false;
 }
 
-event_sink runtime::impl::viewer_of(const std::shared_ptr<run::state>& state) {
-  if (!state->on_event)
-    return {};
-  return [state](const run_event& e) {
-    state->see(e);
-    return true;
-  };
-}
-
 result<agent> runtime::define(agent_spec spec) {
   return impl_->context_of(std::move(spec), {}).map([&](std::shared_ptr<const agent_context> made) {
     auto name = made->agent->options.name;
@@ -534,21 +525,32 @@ result<session> runtime::define(session_spec spec) {
   return session{std::make_shared<const session::definition>(std::move(out))};
 }
 
+/// What it is told of its run; it is begun by `runs`.
+run_order runtime::impl::order_of(const std::shared_ptr<run::state>& state, std::string sample,
+                                  std::string task, submit_options& how) {
+  run_order order;
+  order.run = run_id{state->id};
+  order.sample = std::move(sample);
+  order.input.task = std::move(task);
+  for (auto& [path, bytes] : how.files)
+    order.files.push_back({std::move(path), std::move(bytes)});
+  if (state->on_event)
+    order.viewer = [state](const run_event& e) {
+      state->see(e);
+      return true;
+    };
+  order.paused = how.paused;
+  order.done = [state](const run_result& r) { state->complete(outcome_of(r)); };
+  return order;
+}
+
 run runtime::submit(const agent& who, std::string task, submit_options how) {
   auto& p = *impl_;
   auto state = p.new_run(how);
   if (!p.take_in(state, who.definition_->home, "the agent '" + who.name() + "'"))
     return run{state};
-  run_order order;
-  order.run = run_id{state->id};
-  order.sample = "run-" + std::to_string(state->id);
+  auto order = impl::order_of(state, "run-" + std::to_string(state->id), std::move(task), how);
   order.agent = who.definition_->context;
-  order.input.task = std::move(task);
-  for (auto& [path, bytes] : how.files)
-    order.files.push_back({std::move(path), std::move(bytes)});
-  order.viewer = impl::viewer_of(state);
-  order.paused = how.paused;
-  order.done = [state](const run_result& r) { state->complete(outcome_of(r)); };
   p.runs->post(run_submit{std::make_shared<const run_order>(std::move(order))});
   return run{state};
 }
@@ -569,21 +571,13 @@ run runtime::submit(const session& who, std::string task, submit_options how) {
     plan.members.push_back({d.cards[i], std::move(context)});
   }
   plan.entry = d.cards.front().name;
-  plan.task = std::move(task);
-  plan.sample = "session-" + std::to_string(state->id);
   plan.max_letters = d.spec.max_letters;
   plan.memory = d.spec.memory;
   plan.time = d.spec.time;
-  plan.viewer = impl::viewer_of(state);
-  auto began = wall_micros();
-  plan.done = [state, name = plan.sample, began](const run_finished& x) {
-    state->complete(outcome_of(result_of(x, name, 1, began)));
-  };
-  state->cancel_by = [where = std::weak_ptr{plan.where}](const std::string& why) {
-    if (auto there = where.lock())
-      glue::post(there->get(), run_cancel{why});
-  };
-  p.host->start_session(std::move(plan));
+  auto order = impl::order_of(state, "session-" + std::to_string(state->id), std::move(task), how);
+  order.agent = plan.members.front().agent;
+  order.session = std::move(plan);
+  p.runs->post(run_submit{std::make_shared<const run_order>(std::move(order))});
   return run{state};
 }
 

@@ -22,8 +22,7 @@ struct run::state : std::enable_shared_from_this<run::state> {
   std::uint64_t id = 0;
   std::shared_ptr<class submitted_runs> home;
   event_callback on_event;
-  std::function<void(const std::string&)> cancel_by;  ///< empty: by its id
-  std::atomic<std::uint64_t> seen{0};                 ///< events, those that were left out too
+  std::atomic<std::uint64_t> seen{0};     ///< events, those that were left out too
   std::atomic<std::uint32_t> waiting{0};  ///< events that the callback thread has not shown yet
 
   mutable std::mutex mutex;  // guards what follows

@@ -37,9 +37,6 @@ struct session_run : test::run_fixture {
       plan.members.push_back({card, member(cards, card.name)});
     plan.where = where;
     plan.entry = cards.front().name;
-    plan.task = "Settle it.";
-    plan.sample = "s1";
-    plan.done = [this](run_finished x) { ends.push_back(std::move(x)); };
   }
 
   std::string next(const std::string& who, bool again) {
@@ -79,7 +76,12 @@ struct session_run : test::run_fixture {
   }
 
   void start() {
-    session = keep(spawn_session(sys, plan, agents_at));
+    auto owner = keep(sys.spawn([this](caf::event_based_actor*) -> caf::behavior {
+      return {[this](run_finished& x) { ends.push_back(std::move(x)); }};
+    }));
+    session =
+      keep(spawn_session(sys, plan, {context->numbers->take(), "s1", {}, owner}, agents_at));
+    glue::post(session, run_start{{"Settle it."}});
     deliver();
   }
 

@@ -98,6 +98,37 @@ TEST_CASE("a session is cancelled like a run, and ends with its runtime", "[embe
   CHECK(left.wait().end == "cancelled");
 }
 
+TEST_CASE("a session that has just been submitted is cancelled with its runtime", "[embed]") {
+  for (int i = 0; i < 20; ++i) {
+    test_runtime t{session_script};
+    auto talk =
+      t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+    REQUIRE(talk);
+    auto left = t.rt->submit(*talk, "Find out how many.");
+    t.rt->stop();
+    auto end = left.wait().end;
+    CHECK((end == "cancelled" || end == "success"));
+  }
+}
+
+TEST_CASE("a session waits for a place like a run", "[embed]") {
+  test_runtime t{R"({"latency": {"median_ms": 60000}, "default": "never said"})",
+                 {.max_concurrency = 1}};
+  auto talk = t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+  REQUIRE(talk);
+  std::atomic<int> begun{0};
+  submit_options how;
+  how.on_event = [&](const live_event& e) { begun += e.kind == "run_started" && e.depth == 0; };
+  auto first = t.rt->submit(*talk, "Wait.", how);
+  auto second = t.rt->submit(*talk, "Wait too.", how);
+  second.cancel("enough");
+  CHECK(second.wait().end == "cancelled");
+  first.cancel("enough");
+  CHECK(first.wait().end == "cancelled");
+  t.rt->stop();
+  CHECK(begun == 1);
+}
+
 TEST_CASE("a session needs two agents with names of their own", "[embed]") {
   test_runtime t{session_script};
   CHECK_FALSE(t.rt->define(session_spec{.members = {tool_member("asker")}}));

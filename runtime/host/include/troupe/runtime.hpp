@@ -162,7 +162,8 @@ public:
   [[nodiscard]] result<session> define(session_spec spec);
 
   /// Has the session's first agent work on the task. The answer, by whomever it was handed on to,
-  /// ends the session; what it has cost is that of all its runs. It cannot be paused.
+  /// ends the session; what it has cost is that of all its runs. Takes one place of max_concurrency;
+  /// a step is one of each agent at work; its files are put into every sandbox.
   [[nodiscard]] run submit(const session& who, std::string task, submit_options how = {});
 
   [[nodiscard]] runtime_usage usage() const;
