@@ -6,8 +6,11 @@ waits for a background process that keeps it open."""
 import os
 import signal
 import sys
+import time
 
 import troupe_files
+
+GROUP_SECONDS = 1
 
 
 def _stdin_file(text):
@@ -60,9 +63,23 @@ def _wait(child, interrupts):
     return True
 
 
+def _await_group(leader):
+    """Until the last of those that were killed is gone: its last write still reaches the pipe, and
+    would stand in the output of the next command."""
+    until = time.monotonic() + GROUP_SECONDS
+    try:
+        while time.monotonic() < until:
+            os.killpg(leader, 0)
+            time.sleep(0.001)
+    except OSError:
+        pass  # nobody is left, or nobody of ours
+
+
 def _exit(child, killed):
     _, status = os.waitpid(child.pid, 0)
     child.returncode = status  # the Popen object need not care any more
+    if killed:
+        _await_group(child.pid)
     if os.WIFSIGNALED(status):
         return {"status": 0, "signal": os.WTERMSIG(status), "killed": killed}
     return {"status": os.WEXITSTATUS(status), "signal": 0, "killed": False}
