@@ -47,8 +47,8 @@ struct child_spec {
   millis shutdown{5'000};          ///< from `stop` to the kill; negative: no limit
 };
 
-/// Starts one more child (simple_one_for_one). Reply: child_started. When the child ends for good,
-/// `notify` gets child_ended.
+/// Starts one more child (simple_one_for_one, one_for_one). Reply: child_started. When the child
+/// ends for good, `notify` gets child_ended.
 struct start_child {
   child_spec spec;
   caf::actor notify;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 namespace troupe {
@@ -96,6 +97,10 @@ public:
       complain();
   }
 
+  void hide(const std::vector<std::string>& secrets) override {
+    secrets_.insert(secrets_.end(), secrets.begin(), secrets.end());
+  }
+
   void write(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), out_.get()) != text.size())
       complain();
@@ -124,12 +129,47 @@ public:
 
   void keep(const request_identity&, std::uint32_t, const model_outcome&) override {}
   void flush() override {}
+  void hide(const std::vector<std::string>& secrets) override { player_->hide(secrets); }
 
 private:
   std::unique_ptr<cassette_player> player_;
 };
 
+class locked_shelf final : public reply_shelf {
+public:
+  explicit locked_shelf(std::unique_ptr<reply_shelf> shelf) : shelf_{std::move(shelf)} {}
+
+  std::optional<model_outcome> find(const request_identity& request, std::uint32_t draw) override {
+    std::lock_guard lock{mutex_};
+    return shelf_->find(request, draw);
+  }
+
+  void keep(const request_identity& request, std::uint32_t draw,
+            const model_outcome& outcome) override {
+    std::lock_guard lock{mutex_};
+    shelf_->keep(request, draw, outcome);
+  }
+
+  void flush() override {
+    std::lock_guard lock{mutex_};
+    shelf_->flush();
+  }
+
+  void hide(const std::vector<std::string>& secrets) override {
+    std::lock_guard lock{mutex_};
+    shelf_->hide(secrets);
+  }
+
+private:
+  std::mutex mutex_;
+  std::unique_ptr<reply_shelf> shelf_;
+};
+
 }  // namespace
+
+std::unique_ptr<reply_shelf> make_locked_shelf(std::unique_ptr<reply_shelf> shelf) {
+  return std::make_unique<locked_shelf>(std::move(shelf));
+}
 
 std::unique_ptr<reply_shelf> make_cache_shelf(std::unique_ptr<reply_cache> store, cache_use use,
                                               std::chrono::seconds max_age) {

@@ -27,7 +27,13 @@ public:
 
   /// Makes durable what was kept.
   virtual void flush() = 0;
+
+  /// More secrets that must not get into a file that is handed on. Before requests that hold them.
+  virtual void hide(const std::vector<std::string>& /*secrets*/) {}
 };
+
+/// The same for several threads, which wait for each other.
+[[nodiscard]] std::unique_ptr<reply_shelf> make_locked_shelf(std::unique_ptr<reply_shelf> shelf);
 
 /// What a cache is used for.
 enum class cache_use : std::uint8_t {

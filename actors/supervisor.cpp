@@ -63,7 +63,7 @@ private:
   caf::result<child_started> on_start_child(start_child& x) {
     if (ending_)
       return glue::to_caf({errc::cancelled, options_.name + " is stopping"});
-    if (options_.how != strategy::simple_one_for_one)
+    if (options_.how != strategy::simple_one_for_one && options_.how != strategy::one_for_one)
       return glue::to_caf({errc::invalid_argument, options_.name + " takes no children later"});
     if (children_.contains(x.spec.name))
       return glue::to_caf({errc::invalid_argument, "a child '" + x.spec.name + "' is there"});

@@ -132,6 +132,17 @@ std::string_view to_string(value_origin origin) {
 
 }  // namespace
 
+result<void> assign(settings& into, const option_input& in) {
+  auto row = row_of(in);
+  if (!row)
+    return fail(row.error());
+  auto value = checked(**row, in, value_origin::file);
+  if (!value)
+    return fail(value.error());
+  (*row)->assign(into, *value);
+  return {};
+}
+
 result<settings> resolve(command for_command, const std::vector<option_input>& file,
                          const env_lookup& env, const std::vector<option_input>& flags) {
   resolution r{for_command};

@@ -204,6 +204,11 @@ struct option_spec {
   [[nodiscard]] bool is_of_agents() const noexcept {
     return group == "Agent" || (group == "Prompts and context" && name != "image");
   }
+
+  /// True when it is about one model: which, where, how it is asked.
+  [[nodiscard]] bool is_of_models() const noexcept {
+    return group == "Model" && name != "proxy" && name != "ca_file" && name != "limits_file";
+  }
 };
 
 [[nodiscard]] const std::vector<option_spec>& option_table();
@@ -242,6 +247,10 @@ using env_lookup = std::function<std::optional<std::string>(const std::string& n
 [[nodiscard]] result<settings> resolve(command for_command, const std::vector<option_input>& file,
                                        const env_lookup& env,
                                        const std::vector<option_input>& flags);
+
+/// Puts one option into settings that are there, after the same checks.
+/// Errors  as resolve.
+[[nodiscard]] result<void> assign(settings& into, const option_input& in);
 
 /// Variables that begin with TROUPE_ and belong to no option, each as a warning with the nearest
 /// name. `known` are other TROUPE_ variables that mean something to the caller.

@@ -11,33 +11,10 @@
 
 namespace troupe {
 
-/// Sizes and limits of a runtime whose sandboxes are of `profile`, from the options; its proxies
-/// and CA file from the variables too.
+/// Sizes and limits of a runtime whose sandboxes are of `profile`; its models and its budget are
+/// models.hpp's.
 [[nodiscard]] engine_options engine_options_from(const settings& s, const sandbox_profile& profile,
                                                  const env_lookup& env, bool live_output);
-
-/// How to make the model's endpoint; reads the key's variable and the mock's script now, so that a
-/// missing one is found before anything starts.
-/// Errors  those of parse_model_name, parse_url and mock_script::parse, with the option named; the
-///         proxy or the CA file that the endpoint needs cannot be used.
-[[nodiscard]] result<engine::make_endpoint> endpoint_from(const settings& s, const env_lookup& env);
-
-/// Sets the options' shelf, if the settings ask for a cache or a recording.
-/// Errors  invalid_argument: more than one of them; those of opening the file, or of the model's
-///         name.
-[[nodiscard]] result<void> add_shelf(engine_options& options, const settings& s,
-                                     const env_lookup& env);
-/// The other addresses of the model, and its fallbacks in their order.
-/// Errors  as endpoint_from; invalid_argument: a fallback that speaks another wire format.
-[[nodiscard]] result<std::vector<other_endpoint>> other_endpoints_from(const settings& s,
-                                                                       const env_lookup& env);
-
-/// Puts the budget and the prices of all models into `into`, which has its `others` already.
-/// Errors  read_prices'; invalid_argument: a limit on money, and a model that has no price.
-[[nodiscard]] result<void> add_budget(const settings& s, engine_options& into);
-
-/// The limits on the model that may change while it is in use.
-[[nodiscard]] model_tune limits_from(const settings& s);
 
 /// What one run may spend.
 [[nodiscard]] budget_limits run_budget_from(const settings& s);

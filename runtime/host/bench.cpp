@@ -31,7 +31,7 @@ double per(micros total, std::uint64_t n) {
   return n == 0 ? 0 : static_cast<double>(total.count()) / static_cast<double>(n);
 }
 
-engine::make_endpoint mock_with(mock_script script) {
+endpoint_maker mock_with(mock_script script) {
   return [script = std::move(script)](http_client&, timers& clock) {
     return result<std::shared_ptr<endpoint>>{make_mock_endpoint(script, clock, 1)};
   };
@@ -52,7 +52,7 @@ engine::make_executor instant() {
 
 result<load_result> loop_with(std::unique_ptr<journal> store, const load& how) {
   auto host =
-    engine::start(wide_options(how.width), mock_with(ten_turns()), instant(), std::move(store), {});
+    engine::start(wide_options(how.width, mock_with(ten_turns())), instant(), std::move(store), {});
   if (!host)
     return fail(host.error());
   if (auto warm = run_load(**host, {how.runs / 10 + 1, how.width, how.turns}); !warm)
@@ -129,12 +129,11 @@ result<std::string> bench_http() {
   auto base = parse_url(fmt::format("http://127.0.0.1:{}/v1", (*server)->port()));
   if (!base)
     return fail(base.error());
-  auto host = engine::start(wide_options(64),
-                            [&](http_client& client, timers&) {
-                              return result<std::shared_ptr<endpoint>>{
-                                make_http_endpoint(client, make_codec({}), {*base, "key"})};
-                            },
-                            instant(), nullptr, {});
+  auto over_http = [&](http_client& client, timers&) {
+    return result<std::shared_ptr<endpoint>>{
+      make_http_endpoint(client, make_codec({}), {*base, "key"})};
+  };
+  auto host = engine::start(wide_options(64, over_http), instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   if (auto warm = run_load(**host, {200, 64, loop_turns}); !warm)
@@ -164,7 +163,7 @@ result<std::string> bench_wide() {
   if (!script)
     return fail(script.error());
   auto host =
-    engine::start(wide_options(runs), mock_with(std::move(*script)), instant(), nullptr, {});
+    engine::start(wide_options(runs, mock_with(std::move(*script))), instant(), nullptr, {});
   if (!host)
     return fail(host.error());
   ::malloc_trim(0);  // what a bench before this one has freed is not this one's

@@ -135,8 +135,8 @@ private:
 result<std::string> bench_parked() {
   auto model = std::make_shared<gate>(live_runs);
   auto host = engine::start(
-    wide_options(live_runs),
-    [&](http_client&, timers&) { return result<std::shared_ptr<endpoint>>{model}; },
+    wide_options(live_runs,
+                 [&](http_client&, timers&) { return result<std::shared_ptr<endpoint>>{model}; }),
     [](reactor&) { return result<std::shared_ptr<executor>>{make_instant_executor(1024)}; },
     nullptr, {});
   if (!host)

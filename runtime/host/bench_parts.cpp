@@ -127,9 +127,9 @@ std::string answering_reply() {
   return "Thought: that is all I need.\n<code>\nfinal_answer(42)\n</code>";
 }
 
-engine_options wide_options(std::size_t width) {
+engine_options wide_options(std::size_t width, endpoint_maker model) {
   engine_options o;
-  o.model.max_in_flight = width;
+  o.models.push_back({.endpoints = {{std::move(model)}}, .client = {.max_in_flight = width}});
   o.pool.max_sandboxes = width;
   o.http.max_connections = std::min<std::size_t>(width, 4096);
   return o;

@@ -39,7 +39,7 @@ struct load_result {
 };
 
 /// Of an engine with room for so many runs at once.
-[[nodiscard]] engine_options wide_options(std::size_t width);
+[[nodiscard]] engine_options wide_options(std::size_t width, endpoint_maker model);
 
 /// Runs a batch of equal tasks on `host` and measures it.
 [[nodiscard]] result<load_result> run_load(engine& host, const load& how);

@@ -64,6 +64,49 @@ bool asked_at(const std::vector<run_hook>& hooks, hook_point at) {
     hooks, [at](auto& hook) { return std::ranges::find(hook.points, at) != hook.points.end(); });
 }
 
+/// A model and where its actors are.
+struct placed_model {
+  engine_model what;
+  std::string number;  ///< of its actors' names
+  std::vector<model_route> routes{};
+  std::shared_ptr<address> client = std::make_shared<address>();
+  std::shared_ptr<address> keeper = std::make_shared<address>();
+
+  /// Whom a run asks.
+  [[nodiscard]] const std::shared_ptr<address>& asked() const {
+    return what.shelf ? keeper : client;
+  }
+};
+
+using placed = std::shared_ptr<placed_model>;
+
+/// A run's history is kept in the wire form of the model that it began with.
+result<placed> place(engine_model model, std::size_t at, http_client& http, reactor& io) {
+  auto out = std::make_shared<placed_model>();
+  out->what = std::move(model);
+  out->number = at == 0 ? "" : "-" + std::to_string(at + 1);
+  for (auto& e : out->what.endpoints) {
+    auto made = e.make(http, io);
+    if (!made)
+      return fail(made.error());
+    out->routes.push_back({std::move(*made), e.name, e.model, e.choice, e.cost});
+    if (out->routes.back().where->encoder() != out->routes.front().where->encoder())
+      return fail(errc::invalid_argument,
+                  "'" + e.name
+                    + "' speaks another wire format than the model asked for; choose a "
+                      "fallback that speaks the same");
+  }
+  return out;
+}
+
+/// Waits for an actor that is being started.
+bool appears(const address& where) {
+  auto begun = steady_clock::now();
+  while (!where.get() && steady_clock::now() - begun < std::chrono::seconds{10})
+    std::this_thread::yield();
+  return where.get() != nullptr;
+}
+
 }  // namespace
 
 // Members are in the order of their making; the destructor of runtime ends them in reverse.
@@ -75,16 +118,15 @@ struct engine::impl {
 
   engine_options options;
   std::shared_ptr<budget_account> budget;
-  std::mutex tuning;  // guards options.model, once the tree has started
   reactor io;
   std::unique_ptr<http_client> http;
-  std::vector<model_route> models;  ///< the first is of the model asked for
+  mutable std::mutex adding;   // guards models, and what.client of each
+  std::vector<placed> models;  ///< the first is of the model asked for
   std::shared_ptr<executor> box_maker;
   std::unique_ptr<journal_thread> store;
   std::shared_ptr<supervision_log> reports;
 
-  std::shared_ptr<address> model_at = std::make_shared<address>();
-  std::shared_ptr<address> shelf_at = std::make_shared<address>();
+  std::shared_ptr<address> models_at = std::make_shared<address>();
   std::shared_ptr<address> executor_at = std::make_shared<address>();
   std::shared_ptr<address> journal_at = std::make_shared<address>();
   std::shared_ptr<address> hub_at = std::make_shared<address>();
@@ -125,27 +167,49 @@ struct engine::impl {
     return spec;
   }
 
-  result<void> make_models(const endpoint_maker& first);
+  [[nodiscard]] placed model(std::size_t at) const {
+    std::lock_guard lock{adding};
+    return models.at(at);
+  }
+
+  std::vector<child_spec> actors_of(const placed& model);
+  child_spec models_group();
   std::vector<child_spec> tree();
   void start_root(std::function<void(error)> fatal);
 };
 
-/// A run's history is kept in the wire form of the model that it began with.
-result<void> engine::impl::make_models(const endpoint_maker& first) {
-  std::vector<other_endpoint> all = options.others;
-  all.insert(all.begin(), {.make = first, .cost = options.cost});
-  for (auto& o : all) {
-    auto made = o.make(*http, io);
-    if (!made)
-      return fail(made.error());
-    models.push_back({std::move(*made), o.name, o.model, o.choice, o.cost});
-    if (models.back().where->encoder() != models.front().where->encoder())
-      return fail(errc::invalid_argument,
-                  "'" + o.name
-                    + "' speaks another wire format than the model asked for; choose a "
-                      "fallback that speaks the same");
-  }
-  return {};
+std::vector<child_spec> engine::impl::actors_of(const placed& model) {
+  std::vector<child_spec> out;
+  out.push_back(
+    permanent("model_client" + model->number, model->client, [this, model](caf::actor_system& sys) {
+      std::lock_guard lock{adding};
+      return spawn_model_client(sys, model->routes, model->what.client, model_stats, io);
+    }));
+  if (model->what.shelf)
+    out.push_back(permanent("reply_keeper" + model->number, model->keeper,
+                            [this, model](caf::actor_system& sys) {
+                              return spawn_reply_keeper(sys, model->client, model->what.shelf,
+                                                        model->what.keeper, shelf_stats, io);
+                            }));
+  return out;
+}
+
+/// Started again it has those that were added, too.
+child_spec engine::impl::models_group() {
+  auto spec = supervisor_child(group("models", {}), models_at);
+  spec.start = [this](caf::actor_system& sys) {
+    std::vector<placed> all;
+    {
+      std::lock_guard lock{adding};
+      all = models;
+    }
+    std::vector<child_spec> children;
+    for (auto& model : all)
+      for (auto& child : actors_of(model))
+        children.push_back(std::move(child));
+    return spawn_supervisor(sys, group("models", std::move(children)), io);
+  };
+  return spec;
 }
 
 std::vector<child_spec> engine::impl::tree() {
@@ -157,16 +221,7 @@ std::vector<child_spec> engine::impl::tree() {
   children.push_back(permanent("event_hub", hub_at, [this](caf::actor_system& sys) {
     return spawn_event_hub(sys, interest);
   }));
-  std::vector<child_spec> clients{
-    permanent("model_client", model_at, [this](caf::actor_system& sys) {
-      std::lock_guard lock{tuning};
-      return spawn_model_client(sys, models, options.model, model_stats, io);
-    })};
-  if (options.shelf)
-    clients.push_back(permanent("reply_keeper", shelf_at, [this](caf::actor_system& sys) {
-      return spawn_reply_keeper(sys, model_at, options.shelf, options.keeper, shelf_stats, io);
-    }));
-  children.push_back(supervisor_child(group("models", std::move(clients))));
+  children.push_back(models_group());
 
   std::vector<child_spec> hosts;
   for (std::size_t i = 0; i < options.tool_hosts; ++i) {
@@ -213,14 +268,17 @@ void engine::impl::start_root(std::function<void(error)> fatal) {
   });
 }
 
-result<std::unique_ptr<engine>> engine::start(engine_options options, const make_endpoint& model,
-                                              const make_executor& executor,
+result<std::unique_ptr<engine>> engine::start(engine_options options, const make_executor& executor,
                                               std::unique_ptr<journal> store,
                                               std::function<void(error)> fatal) {
   auto parts = std::make_unique<impl>(std::move(options));
   parts->http = std::make_unique<http_client>(parts->io, parts->options.http);
-  if (auto made = parts->make_models(model); !made)
-    return fail(made.error());
+  for (auto& model : parts->options.models) {
+    auto made = place(std::move(model), parts->models.size(), *parts->http, parts->io);
+    if (!made)
+      return fail(made.error());
+    parts->models.push_back(*std::move(made));
+  }
   if (executor) {
     auto backend = executor(parts->io);
     if (!backend)
@@ -243,11 +301,7 @@ result<std::unique_ptr<engine>> engine::start(engine_options options, const make
   parts->start_root(std::move(fatal));
   auto out = std::unique_ptr<engine>{new engine{std::move(parts)}};
   // The tree starts through mailboxes: whoever holds a runtime finds its actors there.
-  auto begun = steady_clock::now();
-  auto& last = out->impl_->options.runs ? out->impl_->runs_at : out->impl_->agents_at;
-  while (!last->get() && steady_clock::now() - begun < std::chrono::seconds{10})
-    std::this_thread::yield();
-  if (!last->get())
+  if (!appears(out->impl_->options.runs ? *out->impl_->runs_at : *out->impl_->agents_at))
     return fail(errc::unavailable, "the supervision tree did not start within 10 s");
   return out;
 }
@@ -279,8 +333,11 @@ engine::~engine() {
   }
   for (auto& cell : p.tool_hosts_at)
     cell->set(nullptr);
-  for (auto* cell : {&p.model_at, &p.shelf_at, &p.executor_at, &p.journal_at, &p.hub_at,
-                     &p.agents_at, &p.runs_at})
+  for (auto& model : p.models)
+    for (auto* cell : {&model->client, &model->keeper})
+      (*cell)->set(nullptr);
+  for (auto* cell :
+       {&p.models_at, &p.executor_at, &p.journal_at, &p.hub_at, &p.agents_at, &p.runs_at})
     (*cell)->set(nullptr);
   p.system.reset();
   if (p.store)
@@ -291,16 +348,39 @@ engine::~engine() {
   p.io.stop();
 }
 
+result<std::size_t> engine::add_model(engine_model model) {
+  auto& p = *impl_;
+  placed added;
+  std::size_t at = 0;
+  {
+    std::lock_guard lock{p.adding};
+    for (; at < p.models.size(); ++at)
+      if (!model.key.empty() && p.models[at]->what.key == model.key)
+        return at;
+    auto made = place(std::move(model), at, *p.http, p.io);
+    if (!made)
+      return fail(made.error());
+    added = *made;
+    p.models.push_back(added);
+  }
+  for (auto& child : p.actors_of(added))
+    glue::post(p.models_at->get(), start_child{std::move(child), nullptr});
+  if (!appears(*added->asked()))
+    return fail(errc::unavailable, "the client of another model did not start within 10 s");
+  return at;
+}
+
 std::shared_ptr<const agent_context>
 engine::make_context(std::shared_ptr<const agent_definition> agent,
                      std::shared_ptr<const tool_set> tools, sandbox_spec sandbox,
                      const job_options& job, std::vector<managed_agent> team) const {
   auto c = std::make_shared<agent_context>();
-  c->encode = impl_->models.front().where->encoder();
+  auto model = impl_->model(job.model);
+  c->encode = model->routes.front().where->encoder();
   c->start = react_loop::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
-  c->model = impl_->options.shelf ? impl_->shelf_at : impl_->model_at;
+  c->model = model->asked();
   if (impl_->box_maker)
     c->executor = impl_->executor_at;
   if (impl_->store)
@@ -349,13 +429,14 @@ journal_thread* engine::store() const noexcept {
 }
 
 void engine::tune(const model_tune& limits) {
+  auto first = impl_->model(0);
   {
-    std::lock_guard lock{impl_->tuning};
-    auto& o = impl_->options.model;
+    std::lock_guard lock{impl_->adding};
+    auto& o = first->what.client;
     o.rates = limits.rates.value_or(o.rates);
     o.max_in_flight = limits.max_in_flight.value_or(o.max_in_flight);
   }
-  glue::post(impl_->model_at->get(), limits);
+  glue::post(first->client->get(), limits);
 }
 
 run_numbers& engine::numbers() const noexcept {

@@ -23,13 +23,22 @@ namespace troupe {
 
 using endpoint_maker = std::function<result<std::shared_ptr<endpoint>>(http_client&, timers&)>;
 
-/// One more endpoint of the model asked for, or (choice > 0) one of a fallback model.
-struct other_endpoint {
+/// An endpoint of the model asked for, or (choice > 0) one of a fallback model.
+struct model_endpoint {
   endpoint_maker make;
   std::string name{};        ///< for messages
   std::string model{};       ///< a fallback's own name
   std::uint32_t choice = 0;  ///< as in model_route
   std::optional<price> cost{};
+};
+
+/// A model that agents ask, with its fallbacks: one client in front of all its endpoints.
+struct engine_model {
+  std::vector<model_endpoint> endpoints;  ///< the first is of the model asked for
+  model_client_options client{};
+  std::shared_ptr<reply_shelf> shelf{};  ///< in front of the client; null: none
+  reply_keeper_options keeper{};         ///< of the shelf
+  std::string key{};                     ///< the same model has the same; empty: it is no other's
 };
 
 /// What an engine is made of. The parts themselves may be replaced: benches and tests bring their
@@ -40,12 +49,8 @@ struct engine_options {
   bool tools_may_block = false;        ///< each host has a thread of its own
   std::optional<runs_options> runs{};  ///< of submitted runs; empty: there are none
   http_client_limits http;
-  model_client_options model;
-  std::shared_ptr<reply_shelf> shelf;    ///< in front of the model; null: none
-  reply_keeper_options keeper;           ///< of the shelf
-  std::vector<other_endpoint> others{};  ///< beside the one that the runtime is started with
-  std::optional<price> cost{};           ///< of the model that it is started with
-  budget_limits budget{};                ///< of everything that this engine does, all jobs
+  std::vector<engine_model> models;  ///< at least one; more may be added later
+  budget_limits budget{};            ///< of everything that this engine does, all jobs
   std::string currency = "USD";
   executor_pool_options pool;
   std::shared_ptr<const std::vector<run_hook>> hooks;  ///< of all runs; valid; null: none
@@ -57,18 +62,18 @@ struct job_options {
   double weight = 1;           ///< its turns at a model against the other jobs' that wait; above 0
   budget_limits budget{};      ///< of all its runs together, and within the runtime's
   budget_limits run_budget{};  ///< of each of its runs, and within the job's
+  std::size_t model = 0;       ///< which of the engine's it asks
 };
 
 /// Owns threads, sockets, sandboxes and the supervision tree. Resource; one per process is enough,
 /// several may live side by side.
 class engine {
 public:
-  using make_endpoint = endpoint_maker;
   using make_executor = std::function<result<std::shared_ptr<executor>>(reactor&)>;
 
   /// `store` may be null: nothing is kept. `make_executor` may be empty: snippets cannot run.
   /// `fatal` is called once, on any thread, when the root supervisor gives up.
-  static result<std::unique_ptr<engine>> start(engine_options options, const make_endpoint& model,
+  static result<std::unique_ptr<engine>> start(engine_options options,
                                                const make_executor& executor,
                                                std::unique_ptr<journal> store,
                                                std::function<void(error)> fatal);
@@ -82,6 +87,11 @@ public:
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
+
+  /// One more model for jobs: its place, or that of the one that has the same key already.
+  /// Errors  invalid_argument: its endpoints speak several wire formats; those of making one;
+  ///         unavailable: its client did not start.
+  [[nodiscard]] result<std::size_t> add_model(engine_model model);
 
   /// What the runs of one job need. `tools` are called by native hosts of this runtime. A run whose
   /// own budget is spent ends as `budget`; the job's other runs go on. `team` are the agents that
@@ -103,8 +113,8 @@ public:
   /// The journal's thread, or null.
   [[nodiscard]] journal_thread* store() const noexcept;
 
-  /// Other limits for the model's client from now on, and for those that a supervisor may start in
-  /// its place.
+  /// Other limits for the first model's client from now on, and for those that a supervisor may
+  /// start in its place.
   void tune(const model_tune& limits);
 
   /// Where runs get their ids: above those of the journal.
@@ -113,6 +123,7 @@ public:
   /// What all the runtime's calls may spend and have spent.
   [[nodiscard]] budget_account& budget() const noexcept;
 
+  /// Of all models together.
   [[nodiscard]] const model_client_stats& model_stats() const noexcept;
   [[nodiscard]] const reply_keeper_stats& shelf_stats() const noexcept;
   [[nodiscard]] const executor_pool_stats& pool_stats() const noexcept;

@@ -5,6 +5,7 @@
 #include "runtime/core/text.hpp"
 #include "runtime/eval/scorer.hpp"
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/models.hpp"
 #include "runtime/host/team.hpp"
 
 #include <array>
@@ -320,20 +321,24 @@ result<void> evaluation::impl::begin() {
   auto box = sandbox_from(*profile, **tools);
   if (auto fits = check_spec(box, {profile->profile.name}); !fits)
     return fits;
-  auto model = endpoint_from(o, request.env);
   auto boxes = needs_sandbox ? executor_from(o, profile->profile)
                              : result<engine::make_executor>{engine::make_executor{}};
-  if (!model || !boxes)
-    return fail(model ? boxes.error() : model.error());
-  auto others = other_endpoints_from(o, request.env);
-  if (!others)
-    return fail(others.error());
+  if (!boxes)
+    return fail(boxes.error());
 
   auto sizes =
     engine_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
-  if (auto added = add_shelf(sizes, o, request.env); !added)
-    return added;
-  sizes.others = *std::move(others);
+  auto shelf = shelf_from(o, request.env);
+  if (!shelf)
+    return fail(shelf.error());
+  auto model = model_from(o, request.env, *shelf);
+  if (!model)
+    return fail(model.error());
+  auto price_now = model->endpoints.front().cost;
+  priced = price_now.has_value();
+  sizes.models.push_back(*std::move(model));
+  if (auto found = find_models(*team, request.env, *shelf); !found)
+    return found;
   auto hooks = approval_from(o, (*agent)->options, request.approve);
   if (!hooks)
     return fail(hooks.error());
@@ -352,12 +357,9 @@ result<void> evaluation::impl::begin() {
       return fail(earlier.error());
     before = std::move(*earlier);
   }
-  auto price_now = sizes.cost;
-  priced = price_now.has_value();
-  auto started =
-    engine::start(std::move(sizes), *model, *boxes, std::move(store), [this](const error& e) {
-      tell("failed", "the runtime gave up: " + e.detail, {});
-    });
+  auto started = engine::start(std::move(sizes), *boxes, std::move(store), [this](const error& e) {
+    tell("failed", "the runtime gave up: " + e.detail, {});
+  });
   if (!started)
     return fail(started.error());
   host = std::move(*started);

@@ -4,11 +4,15 @@
 #include "executors/spec_check.hpp"
 #include "runtime/core/log.hpp"
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/models.hpp"
 #include "runtime/host/submitted_runs.hpp"
 #include "runtime/host/team.hpp"
 #include <troupe/runtime.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
@@ -59,14 +63,15 @@ std::vector<option_input> inputs_of(const runtime_options& o) {
   return out;
 }
 
+bool is_of_models(std::string_view name) {
+  const auto* row = find_option(name);
+  return row != nullptr && row->is_of_models();
+}
+
 /// What an agent may have otherwise than its runtime.
 bool is_of_agents(std::string_view name) {
-  constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_effort",
-                                "extra_body"};
   const auto* row = find_option(name);
-  return row != nullptr
-         && (row->is_of_agents()
-             || std::find(sampling.begin(), sampling.end(), name) != sampling.end());
+  return row != nullptr && (row->is_of_agents() || row->is_of_models());
 }
 
 result<std::vector<option_input>> inputs_of(const agent_spec& spec) {
@@ -80,6 +85,7 @@ result<std::vector<option_input>> inputs_of(const agent_spec& spec) {
                     from, name));
     give(out, name, {word}, from);
   }
+  give_text(out, "model", spec.model, from);
   give_text(out, "agent", spec.kind, from);
   give_text(out, "instructions", spec.instructions, from);
   if (!spec.builtin_tools.empty())
@@ -209,6 +215,7 @@ struct runtime::impl {
   settings options;
   env_lookup env = process_environment();
   profile_settings profile;
+  std::shared_ptr<reply_shelf> shelf;  ///< before all models; null: none
   std::shared_ptr<submitted_runs> runs =
     std::make_shared<submitted_runs>(std::make_shared<callback_thread>());
   std::unique_ptr<engine> host;
@@ -268,10 +275,13 @@ result<void> runtime::impl::begin(const runtime_options& o) {
   if (o.options.contains("log_level"))
     log::set_level(log::level_from(options.output.log_level, log::level::warn));
   auto found = profile_from(options);
-  auto model = endpoint_from(options, env);
-  auto others = other_endpoints_from(options, env);
-  if (!found || !model || !others)
-    return fail(!found ? found.error() : !model ? model.error() : others.error());
+  auto replies = shelf_from(options, env);
+  if (!found || !replies)
+    return fail(found ? replies.error() : found.error());
+  shelf = *std::move(replies);
+  auto model = model_from(options, env, shelf);
+  if (!model)
+    return fail(model.error());
   profile = *std::move(found);
   auto boxes = executor_from(options, profile.profile);
   if (!boxes)
@@ -285,12 +295,10 @@ result<void> runtime::impl::begin(const runtime_options& o) {
   if (!(*asked)->empty())
     parts.hooks = *std::move(asked);
   parts.runs = runs_options{.max_concurrency = options.batch.max_concurrency};
-  if (auto added = add_shelf(parts, options, env); !added)
-    return added;
-  parts.others = *std::move(others);
+  priced = model->endpoints.front().cost.has_value();
+  parts.models.push_back(*std::move(model));
   if (auto added = add_budget(options, parts); !added)
     return added;
-  priced = parts.cost.has_value();
   std::unique_ptr<journal> store;
   if (!options.batch.out.empty()) {
     auto opened = journal::open(options.batch.out);
@@ -300,13 +308,13 @@ result<void> runtime::impl::begin(const runtime_options& o) {
     if (auto kept = keep_record(*store); !kept)
       return kept;
   }
-  auto started = engine::start(std::move(parts), *model, *boxes, std::move(store),
-                               [runs = runs](const error& e) {
-                                 auto why = "the runtime gave up: " + e.detail;
-                                 log::error(why);
-                                 runs->close(why);
-                                 runs->end_all("error", why);
-                               });
+  auto started =
+    engine::start(std::move(parts), *boxes, std::move(store), [runs = runs](const error& e) {
+      auto why = "the runtime gave up: " + e.detail;
+      log::error(why);
+      runs->close(why);
+      runs->end_all("error", why);
+    });
   if (!started)
     return fail(started.error());
   host = *std::move(started);
@@ -331,10 +339,15 @@ result<settings> runtime::impl::settings_for(const agent_spec& spec) const {
     below.insert(below.end(), described->options.begin(), described->options.end());
   }
   auto above = given;
-  above.insert(above.end(), own->begin(), own->end());
+  std::ranges::copy_if(*own, std::back_inserter(above),
+                       [](auto& o) { return !is_of_models(o.name); });
   auto s = resolve(command::eval, below, {}, above);
   if (!s)
     return s;
+  auto model = with_own_model(s->model, *own);
+  if (!model)
+    return fail(model.error());
+  s->model = *std::move(model);
   s->agent.file = std::move(described);
   if (s->agent.approve != "auto")
     return fail(errc::invalid_argument,
@@ -365,6 +378,8 @@ result<std::vector<managed_agent>> runtime::impl::team_of(const settings& s,
   auto read = read_team(s, env);
   if (!read)
     return fail(read.error());
+  if (auto found = find_models(*read, env, shelf); !found)
+    return fail(found.error());
   auto out = start_team(*host, *read);
   for (auto& one : given_agents) {
     if (!out)
@@ -470,8 +485,14 @@ runtime::impl::context_of(agent_spec spec, const std::vector<tool_spec>& own) {
     if (!works)
       return fail(works.error());
   }
+  auto model = model_from(*s, env, shelf).and_then([&](engine_model m) {
+    return host->add_model(std::move(m));
+  });
+  if (!model)
+    return fail(model.error());
   job_options job;
   job.run_budget = run_budget_from(*s);
+  job.model = *model;
   return host->make_context(*std::move(defined), *tools, std::move(box), job, *std::move(members));
 }
 

@@ -1,25 +1,18 @@
 #include "runtime/host/team.hpp"
 
 #include "runtime/agent/managed_agent.hpp"
+#include "runtime/host/models.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace troupe {
 namespace {
 
-constexpr std::array sampling{"temperature", "max_tokens", "seed", "reasoning_effort",
-                              "extra_body"};
-
 bool is_own(std::string_view option) {
   const auto* row = find_option(option);
   return row != nullptr && !option.starts_with("approve")
-         && (row->is_of_agents() || std::ranges::find(sampling, option) != sampling.end());
-}
-
-bool gives(const agent_file& file, std::string_view option) {
-  return std::ranges::any_of(file.options, [&](auto& o) { return o.name == option; });
+         && (row->is_of_agents() || row->is_of_models());
 }
 
 /// The manager's settings with the child's own in their place.
@@ -37,16 +30,10 @@ result<settings> settings_of(const settings& manager,
   out.agent = own->agent;
   out.agent.file = file;
   out.explained = own->explained;
-  if (gives(*file, "temperature"))
-    out.model.temperature = own->model.temperature;
-  if (gives(*file, "max_tokens"))
-    out.model.max_tokens = own->model.max_tokens;
-  if (gives(*file, "seed"))
-    out.model.seed = own->model.seed;
-  if (gives(*file, "reasoning_effort"))
-    out.model.reasoning_effort = own->model.reasoning_effort;
-  if (gives(*file, "extra_body"))
-    out.model.extra_body = own->model.extra_body;
+  if (auto model = with_own_model(out.model, file->options); !model)
+    return fail(model.error());
+  else
+    out.model = *std::move(model);
   return out;
 }
 
@@ -82,6 +69,20 @@ result<std::vector<team_member>> read_team(const settings& manager, const env_lo
   return out;
 }
 
+result<void> find_models(std::vector<team_member>& team, const env_lookup& env,
+                         const std::shared_ptr<reply_shelf>& shelf) {
+  for (auto& member : team) {
+    auto found = model_from(member.options, env, shelf);
+    if (!found)
+      return fail(found.error().code,
+                  member.options.agent.file->path + ": " + found.error().detail);
+    member.model = *std::move(found);
+    if (auto below = find_models(member.team, env, shelf); !below)
+      return below;
+  }
+  return {};
+}
+
 std::vector<tool_spec> managed_tools(const std::vector<team_member>& team) {
   std::vector<tool_spec> out;
   for (auto& member : team)
@@ -103,15 +104,18 @@ std::uint32_t levels_below(const agent_file* file) {
   return out;
 }
 
-result<std::vector<managed_agent>> start_team(const engine& host,
-                                              const std::vector<team_member>& team) {
+result<std::vector<managed_agent>> start_team(engine& host, const std::vector<team_member>& team) {
   std::vector<managed_agent> out;
   for (auto& member : team) {
     auto below = start_team(host, member.team);
     if (!below)
       return below;
+    auto model = host.add_model(member.model);
+    if (!model)
+      return fail(model.error());
     job_options job;
     job.run_budget = run_budget_from(member.options);
+    job.model = *model;
     auto made = make_managed_agent(host.make_context(member.agent, member.tools,
                                                      sandbox_from(member.profile, *member.tools),
                                                      job, *std::move(below)));

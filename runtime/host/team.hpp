@@ -17,10 +17,11 @@ struct team_member {
   std::shared_ptr<const tool_set> tools;
   std::shared_ptr<const agent_definition> agent;
   std::vector<team_member> team;
+  engine_model model{};  ///< find_models'
 };
 
 /// The children of the file that `manager` came from; none without one. A child's file says what is
-/// its own (the options of agents and of sampling); model, sandbox and all else are its manager's.
+/// its own, of the agent and of its model; sandbox and all else are its manager's.
 /// Errors  invalid_argument, with the child's place: an option that is the same for a whole team,
 ///         what agent_from refuses; not_found: a tool.
 [[nodiscard]] result<std::vector<team_member>> read_team(const settings& manager,
@@ -29,15 +30,20 @@ struct team_member {
 /// The same as their manager's `agent_options.managed`.
 [[nodiscard]] std::vector<tool_spec> managed_tools(const std::vector<team_member>& team);
 
+/// Makes their models ready; those that are the same will have one client.
+/// Errors  model_from's, with the file's name.
+[[nodiscard]] result<void> find_models(std::vector<team_member>& team, const env_lookup& env,
+                                       const std::shared_ptr<reply_shelf>& shelf);
+
 /// True when one of them, or of those below, writes code.
 [[nodiscard]] bool writes_code(const std::vector<team_member>& team);
 
 /// Levels of agents below the agent of that file; 0 for null.
 [[nodiscard]] std::uint32_t levels_below(const agent_file* file);
 
-/// As engine::make_context wants them.
-/// Errors  invalid_argument: a name that no tool may have.
-[[nodiscard]] result<std::vector<managed_agent>> start_team(const engine& host,
+/// As engine::make_context wants them; their models are added to the engine.
+/// Errors  invalid_argument: a name that no tool may have; engine::add_model's.
+[[nodiscard]] result<std::vector<managed_agent>> start_team(engine& host,
                                                             const std::vector<team_member>& team);
 
 }  // namespace troupe

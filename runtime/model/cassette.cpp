@@ -163,6 +163,10 @@ public:
     all_.push_back(std::move(x));
   }
 
+  void hide(const std::vector<std::string>& secrets) override {
+    known_.insert(known_.end(), secrets.begin(), secrets.end());
+  }
+
   model_outcome play(const request_identity& asked) override {
     auto request = parse_json(without_secrets(asked.body, known_), line_limits);
     if (!request)

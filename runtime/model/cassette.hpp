@@ -47,6 +47,9 @@ public:
   /// where the nearest recorded request differs.
   [[nodiscard]] virtual model_outcome play(const request_identity& request) = 0;
 
+  /// More secrets that were removed when it was recorded.
+  virtual void hide(const std::vector<std::string>& secrets) = 0;
+
   /// Exchanges that it holds.
   [[nodiscard]] virtual std::size_t size() const = 0;
 };

@@ -61,6 +61,19 @@ class Teams(TroupeTest):
         done = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model)
         self.assertEqual((done.returncode, done.stdout), (0, "It is 42.\n"), done.stderr)
 
+    def test_a_child_may_have_a_model_and_an_address_of_its_own(self):
+        self.write("small.json", json.dumps({"default": code("final_answer(19 + 23)")}))
+        self.write("adder.yaml", CODER + "model: mock/small.json\n")
+        self.write("manager.yaml", "name: manager\nkind: tool\nchildren: [adder.yaml]\n")
+        model = self.mock([{"if_last_contains": "42", "reply": answer("It is 42.")}], call("adder", task="Add."))
+        done = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model, "--record", "all.jsonl")
+        self.assertEqual((done.returncode, done.stdout), (0, "It is 42.\n"), done.stderr)
+        played = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model, "--replay", "all.jsonl")
+        self.assertEqual((played.returncode, played.stdout), (0, "It is 42.\n"), played.stderr)
+        self.write("adder.yaml", CODER + "model: mock/none.json\n")
+        done = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model)
+        self.assert_one_clear_line(done, "adder.yaml", "none.json")
+
     def test_a_batch_of_teams_leaves_one_result_each_and_nothing_behind(self):
         self.write("adder.yaml", CODER)
         self.write("manager.yaml", "name: manager\nchildren: [adder.yaml]\n")

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A model that needs so many turns, each a call of 10 tokens and more.
-engine::make_endpoint model_of(std::uint32_t turns, millis latency) {
+endpoint_maker model_of(std::uint32_t turns, millis latency) {
   return [turns, latency](http_client&, timers& clock) {
     json how{{"latency", {{"median_ms", latency.count()}, {"sigma", 0}}},
              {"default", measure::printing_reply()}};
@@ -26,10 +26,12 @@ engine::make_endpoint model_of(std::uint32_t turns, millis latency) {
   };
 }
 
-std::unique_ptr<engine> runtime_with(std::uint32_t turns, engine_options o = {},
+std::unique_ptr<engine> runtime_with(std::uint32_t turns, model_client_options client = {},
                                      millis latency = millis{0}) {
+  engine_options o;
+  o.models.push_back({.endpoints = {{model_of(turns, latency)}}, .client = client});
   auto made = engine::start(
-    std::move(o), model_of(turns, latency),
+    std::move(o),
     [](reactor&) { return result<std::shared_ptr<executor>>{measure::make_instant_executor(100)}; },
     nullptr, {});
   REQUIRE(made);
@@ -102,8 +104,8 @@ TEST_CASE("a run whose own budget is spent has a result that says so, its batch 
 }
 
 TEST_CASE("a heavier job has more turns at a model that both wait for", "[runtime]") {
-  engine_options o;
-  o.model.max_in_flight = 1;
+  model_client_options o;
+  o.max_in_flight = 1;
   auto host = runtime_with(2, std::move(o), 1ms);  // so that both always wait for it
   job heavy{*host, 300, {.weight = 8}, 32};
   job light{*host, 300, {.weight = 1}, 32};
@@ -113,8 +115,8 @@ TEST_CASE("a heavier job has more turns at a model that both wait for", "[runtim
 }
 
 TEST_CASE("limits that are told to a running runtime hold", "[runtime]") {
-  engine_options o;
-  o.model.rates = {60, 0};
+  model_client_options o;
+  o.rates = {60, 0};
   auto host = runtime_with(1, std::move(o));
   auto begun = steady_clock::now();
   job all{*host, 40, {}};

@@ -77,8 +77,8 @@ TEST_CASE("an agent's own options are checked like the command line's", "[embed]
   test_runtime t{one_word};
   CHECK(has(error_of(t, {.builtin_tools = {"convert_unit"}}), "did you mean 'convert_units'?"));
   CHECK(has(error_of(t, {.options = {{"max_step", "3"}}}), "did you mean 'max_steps'?"));
-  CHECK(has(error_of(t, {.name = "x", .options = {{"model", "mock/y.json"}}}),
-            "agent_spec 'x': model is the same for all agents of a runtime"));
+  CHECK(has(error_of(t, {.name = "x", .options = {{"profile", "tight"}}}),
+            "agent_spec 'x': profile is the same for all agents of a runtime"));
   CHECK(has(error_of(t, {.kind = "poet"}), "agent_spec 'agent': agent"));
   CHECK(has(error_of(t, {.max_steps = 0}), "max_steps"));
 }

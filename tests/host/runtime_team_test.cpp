@@ -54,6 +54,29 @@ TEST_CASE("an agent of a team is called, shown and paid for", "[embed]") {
   CHECK(agents == std::set<std::string>{"manager0", "search1"});
 }
 
+TEST_CASE("the agents of a team may have models of their own", "[embed]") {
+  test_runtime t{R"({"rules": [{"if_last_contains": "Report of 'search'",
+    "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "It is 4."}}]}}],
+    "default": {"tool_calls": [{"name": "search", "arguments": {"task": "Look it up."}}]}})"};
+  auto small = "mock/" + t.folder.write("small.json", R"({"default":
+    {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "4"}}]}})");
+  auto search = t.rt->define(
+    {.name = "search", .model = small, .kind = "tool", .description = "Looks things up."});
+  REQUIRE(search);
+  auto again = t.rt->define({.name = "again", .model = small, .kind = "tool"});
+  REQUIRE(again);
+  auto manager = t.rt->define({.name = "manager", .kind = "tool", .team = {*search}});
+  REQUIRE(manager);
+  auto outcome = t.rt->submit(*manager, "How many?").wait();
+  CHECK(outcome.text == "It is 4.");
+  CHECK(outcome.model_attempts == 3);
+  CHECK(t.rt->submit(*again, "And now?").wait().text == "4");
+
+  auto none = t.rt->define({.name = "none", .model = "mock/nowhere.json", .kind = "tool"});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().detail.find("nowhere.json") != std::string::npos);
+}
+
 TEST_CASE("a team has agents of its own runtime, with a description", "[embed]") {
   test_runtime t{team_script}, other{team_script};
   auto nameless = t.rt->define({.name = "search", .kind = "tool"});

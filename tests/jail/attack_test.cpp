@@ -46,7 +46,7 @@ except BlockingIOError: pass
 for pid in pids: os.waitpid(pid, 0)
 0 < len(pids) < 40)py"},
     {"orphans without end: init reaps them", R"py(
-for _ in range(200):
+for _ in range(100):
   pid = os.fork()
   if pid == 0:
     try:

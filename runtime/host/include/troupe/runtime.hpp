@@ -85,6 +85,7 @@ struct agent_spec {
   std::string name = "agent";
   std::vector<native_tool> tools{};  ///< final_answer is always there
   std::string instructions{};        ///< added to the system prompt
+  std::string model{};        ///< "provider/model"; empty: the runtime's
   std::string kind{};         ///< "code" (writes Python, in a sandbox) or "tool" (calls tools)
   std::string description{};  ///< what it is good for: read by the model of one that manages it
   /// Agents of the same runtime that it may call, as tools or from its code. Each call is a run of
