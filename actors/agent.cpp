@@ -4,6 +4,7 @@
 #include "actors/model_turns.hpp"
 #include "actors/run_calls.hpp"
 #include "actors/run_core.hpp"
+#include "actors/shared_box.hpp"
 #include "actors/snippet_runs.hpp"
 #include "runtime/core/overloaded.hpp"
 
@@ -58,7 +59,10 @@ public:
   agent_state(caf::event_based_actor* actor, std::shared_ptr<const agent_context> shared,
               agent_run own)
     : run_core{actor, std::move(shared), std::move(own)}, turns_{*this}, snippets_{*this},
-      calls_{*this, snippets_} {}
+      calls_{*this, snippets_} {
+    if (context->agent->options.share_sandbox)
+      shared_ = std::make_unique<shared_box>(*this, snippets_);
+  }
 
   virtual ~agent_state() {
     if (deadline_timer_ != 0)
@@ -74,11 +78,19 @@ public:
       [this](const run_deadline&) { apply(deadline_passed{}); },
       [this](const run_gate& x) { turns_.on_gate(x.how); },
       [this](const model_seen& x) { turns_.on_pieces(x.pieces); },
-      [this](tool_wanted& x) { calls_.on_wanted(std::move(x)); },
-      [this](const run_finished& x) { calls_.on_finished(x); },
-      [this](const child_ended& x) { calls_.on_ended(x); },
+      [this](tool_wanted& x) { on_wanted(std::move(x)); },
+      [this](const run_finished& x) { on_child_finished(x); },
+      [this](const child_ended& x) { on_child_gone(x); },
+      [this](lent_run& x) { return on_lent_run(std::move(x)); },
+      [this](const lent_end& x) {
+        if (shared_)
+          shared_->on_end(x.run);
+      },
       [this](const output_seen& x) {
-        log.show("output", json{{"text", x.bytes}});
+        if (shared_)
+          shared_->on_output(x);
+        else
+          log.show("output", json{{"text", x.bytes}});
       },
       [this](const connection_seen& x) {
         log.keep("connection", [&] { return record_json(x.record); });
@@ -192,6 +204,37 @@ private:
     snippets_.close();
   }
 
+  // --- of managed agents
+  // -----------------------------------------------------------------------------------
+
+  void on_wanted(tool_wanted x) {
+    if (shared_)
+      shared_->on_wanted(std::move(x));
+    else
+      calls_.on_wanted(std::move(x));
+  }
+
+  caf::result<snippet_answer> on_lent_run(lent_run x) {
+    if (!shared_ || machine.finished())
+      return glue::to_caf({errc::cancelled, "its manager has ended"});
+    return shared_->on_run(std::move(x));
+  }
+
+  void on_child_finished(const run_finished& x) {
+    if (shared_)
+      shared_->on_end(x.run);
+    calls_.on_finished(x);
+  }
+
+  void on_child_gone(const child_ended& x) {
+    if (shared_)
+      shared_->on_end(run_of(x));
+    calls_.on_ended(x);
+  }
+
+  // --- the end
+  // ---------------------------------------------------------------------------------------------
+
   /// Managed agents that still run are ended first, and what they cost is counted.
   void end(finish how) {
     calls_.end_children(std::move(how), [this](finish all) {
@@ -222,6 +265,7 @@ private:
   model_turns turns_;
   snippet_runs snippets_;
   run_calls calls_;
+  std::unique_ptr<shared_box> shared_;  // null: each of its agents has its own
   std::vector<waiting_event> waiting_;  // rarely more than one; an empty deque takes 600 bytes
   time_point started_{};
   timer_id deadline_timer_ = 0;

@@ -76,6 +76,7 @@ struct managed_by {
   std::uint32_t depth = 1;                  ///< 1 below a run that nobody manages
   std::shared_ptr<budget_account> payer{};  ///< the manager's
   job_share job{};                          ///< the manager's
+  bool lends = false;                       ///< its sandbox, for this one's code
 };
 
 /// What is one run's own.

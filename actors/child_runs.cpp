@@ -18,6 +18,10 @@ run_finished nothing_done(run_id run) {
 
 }  // namespace
 
+run_id run_of(const child_ended& x) {
+  return run_id{std::stoull(x.name.substr(child_prefix.size()))};
+}
+
 result<managed_agent> make_managed_agent(std::shared_ptr<const agent_context> agent) {
   auto spec = managed_agent_tool(agent->agent->options);
   auto fitting = std::make_shared<tool_set>();
@@ -91,7 +95,7 @@ void child_runs::on_finished(const run_finished& x) {
 
 /// Its end was told before, unless it crashed.
 void child_runs::on_ended(const child_ended& x) {
-  run_id run{std::stoull(x.name.substr(child_prefix.size()))};
+  auto run = run_of(x);
   auto it = open_.find(run);
   if (it == open_.end())
     return;

@@ -12,6 +12,9 @@
 
 namespace troupe {
 
+/// The run that has ended so.
+[[nodiscard]] run_id run_of(const child_ended& x);
+
 /// A part of the manager's actor: its owner passes on run_finished and child_ended.
 class child_runs {
 public:

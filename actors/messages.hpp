@@ -169,6 +169,22 @@ struct snippet_answer {
   snippet_outcome outcome;
 };
 
+/// The running snippet gets KeyboardInterrupt; nothing when there is none.
+struct snippet_interrupt {};
+
+/// To a manager that lends its sandbox, from a run of its team: runs the snippet when its turn has
+/// come. Reply: snippet_answer, or an error when there is no sandbox to be had.
+struct lent_run {
+  run_id run;
+  caf::actor agent;  ///< hears of the snippet's calls and output
+  snippet code;
+};
+
+/// Likewise: that run does not wait for its snippet any more.
+struct lent_end {
+  run_id run;
+};
+
 /// To the owner: code inside called a tool. Answered with tool_answer to `sandbox`.
 struct tool_wanted {
   code_call call;
@@ -324,6 +340,9 @@ TROUPE_LOCAL_MESSAGE(sandbox_open)
 TROUPE_LOCAL_MESSAGE(sandbox_ready)
 TROUPE_LOCAL_MESSAGE(snippet_run)
 TROUPE_LOCAL_MESSAGE(snippet_answer)
+TROUPE_LOCAL_MESSAGE(snippet_interrupt)
+TROUPE_LOCAL_MESSAGE(lent_run)
+TROUPE_LOCAL_MESSAGE(lent_end)
 TROUPE_LOCAL_MESSAGE(tool_wanted)
 TROUPE_LOCAL_MESSAGE(output_seen)
 TROUPE_LOCAL_MESSAGE(connection_seen)
@@ -375,6 +394,9 @@ CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_open))
 CAF_ADD_TYPE_ID(troupe, (troupe::sandbox_ready))
 CAF_ADD_TYPE_ID(troupe, (troupe::snippet_run))
 CAF_ADD_TYPE_ID(troupe, (troupe::snippet_answer))
+CAF_ADD_TYPE_ID(troupe, (troupe::snippet_interrupt))
+CAF_ADD_TYPE_ID(troupe, (troupe::lent_run))
+CAF_ADD_TYPE_ID(troupe, (troupe::lent_end))
 CAF_ADD_TYPE_ID(troupe, (troupe::tool_wanted))
 CAF_ADD_TYPE_ID(troupe, (troupe::output_seen))
 CAF_ADD_TYPE_ID(troupe, (troupe::connection_seen))

@@ -141,8 +141,9 @@ void run_calls::start_child(const managed_agent& who, call_id call, const json& 
 agent_run run_calls::child_run(run_id run, call_id call) const {
   auto& mine = core_.run;
   agent_run own{run, mine.sample, {}, caf::actor{core_.self}, mine.draw, mine.viewer};
-  own.manager = std::make_shared<const managed_by>(managed_by{
-    mine.run, call, mine.manager ? mine.manager->depth + 1 : 1, core_.payer, core_.job()});
+  own.manager = std::make_shared<const managed_by>(
+    managed_by{mine.run, call, mine.manager ? mine.manager->depth + 1 : 1, core_.payer, core_.job(),
+               core_.context->agent->options.share_sandbox});
   return own;
 }
 

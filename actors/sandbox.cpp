@@ -34,6 +34,10 @@ public:
     return {
       [this](snippet_run& x) { return on_run(std::move(x.code)); },
       [this](snippet_ended& x) { on_ended(std::move(x.outcome)); },
+      [this](const snippet_interrupt&) {
+        if (running_)
+          box_->interrupt();
+      },
       [this](tool_answer& x) { box_->answer(x.id, std::move(x.value)); },
       [this](const sandbox_close&) { return on_close(); },
       [this](const owner_down&) { close(); },

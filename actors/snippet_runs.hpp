@@ -10,13 +10,22 @@ namespace troupe {
 /// A part of a run's actor. Outcomes reach its loop as snippet_done or sandbox_failed.
 class snippet_runs {
 public:
+  /// Fails when there is no sandbox to be had.
+  using done_fn = std::function<void(result<snippet_outcome>)>;
+
   explicit snippet_runs(run_core& core) : core_{core} {}
 
-  /// By leave of the hooks.
+  /// Of the loop, by leave of the hooks.
   void begin(snippet code);
 
-  /// Code runs, or waits for its sandbox.
+  /// The loop's code runs, or waits for its sandbox.
   [[nodiscard]] bool any() const noexcept { return running_; }
+
+  /// Code of somebody else, while the loop has none. `done` once, or not at all when the run ends.
+  void run(snippet code, done_fn done);
+
+  /// Of whatever runs.
+  void interrupt();
 
   void close();
 
@@ -24,15 +33,20 @@ public:
   void close_then(const std::function<void()>& then);
 
 private:
-  void run(snippet code);
-  void open(snippet code, std::uint32_t tries);
-  void open_later(snippet code, std::uint32_t tries, const error& why);
-  void run_in_box(snippet code);
-  void on_outcome(snippet_outcome o);
+  void run_own(snippet code);
+  void run_lent(snippet code);
+  void open(snippet code, done_fn done, std::uint32_t tries);
+  void open_later(snippet code, done_fn done, std::uint32_t tries, const error& why);
+  void run_in_box(snippet code, done_fn done);
+  void on_own(result<snippet_outcome> o);
+  [[nodiscard]] bool lent() const { return core_.run.manager && core_.run.manager->lends; }
 
   run_core& core_;
   caf::actor box_;
   bool running_ = false;
 };
+
+/// Time spent waiting is not the snippet's: its deadlines move with it.
+void delay(snippet& code, steady_clock::duration waited);
 
 }  // namespace troupe

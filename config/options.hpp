@@ -74,6 +74,7 @@ struct agent_settings {
   std::uint64_t call_budget = 0;   ///< requests of the whole run; 0: no limit
   double cost_budget = 0;          ///< of it, in the price list's currency; 0: no limit
   std::uint32_t planning = 0;      ///< steps from plan to plan; 0: no plans
+  bool share_sandbox = false;      ///< the code of its managed agents runs in one
   bool structured = false;
   std::string answer_schema;                 ///< file; empty: any answer will do
   std::uint32_t answer_retries = 3;          ///< of answers that do not fit it

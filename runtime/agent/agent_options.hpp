@@ -43,6 +43,7 @@ struct agent_options {
   model_settings model{};              ///< stop sequences and tools are added to by the loop
   std::vector<tool_spec> tools{};      ///< final_answer among them
   std::vector<tool_spec> managed{};    ///< agents that it may call: managed_agent_tool of each
+  bool share_sandbox = false;          ///< its agents' code runs in one sandbox, its own
   std::vector<std::string> imports{};  ///< told to the model; enforced by the executor
   call_protocol calls = call_protocol::native;  ///< of a tool-calling agent, as is the next
   tool_choice::mode choice = tool_choice::mode::required;  ///< native: automatic or required

@@ -209,6 +209,7 @@ result<agent_options> agent_options_from(const settings& s, const tool_set& tool
     o.description = s.agent.file->description;
   }
   o.managed = std::move(team);
+  o.share_sandbox = s.agent.share_sandbox;
   o.calls = s.agent.tool_calls == "text" ? call_protocol::text : call_protocol::native;
   o.choice =
     s.agent.tool_choice == "auto" ? tool_choice::mode::automatic : tool_choice::mode::required;

@@ -399,7 +399,8 @@ engine::make_context(std::shared_ptr<const agent_definition> agent,
   c->numbers = impl_->numbers;
   for (auto& member : team) {
     c->levels = std::max(c->levels, member.agent->levels + 1);
-    c->sandbox.tools.push_back(member.tool);
+    if (c->agent->options.kind == agent_kind::code)
+      c->sandbox.tools.push_back(member.tool);
   }
   c->team = std::move(team);
   c->hooks = impl_->options.hooks;

@@ -302,7 +302,7 @@ result<void> evaluation::impl::begin() {
   const auto& o = request.options;
   if (auto chosen = choose_scorer(); !chosen)
     return chosen;
-  if (kind_from(o) != agent_kind::code)
+  if (kind_from(o) != agent_kind::code && !o.agent.share_sandbox)
     if (auto none = check_files(); !none)
       return none;
   auto tools = tools_from(o);
@@ -375,7 +375,11 @@ result<void> evaluation::impl::begin() {
   auto members = start_team(*host, *team);
   if (!members)
     return fail(members.error());
-  p.agent = host->make_context(std::move(*agent), *tools, std::move(box), job, *std::move(members));
+  auto shared = sandbox_of_team(std::move(box), (*agent)->options, *members);
+  if (!shared)
+    return fail(shared.error());
+  p.agent =
+    host->make_context(std::move(*agent), *tools, *std::move(shared), job, *std::move(members));
 
   if (request.unwanted && request.unwanted())
     return fail(errc::cancelled, "interrupted before anything was run");

@@ -493,7 +493,11 @@ runtime::impl::context_of(agent_spec spec, const std::vector<tool_spec>& own) {
   job_options job;
   job.run_budget = run_budget_from(*s);
   job.model = *model;
-  return host->make_context(*std::move(defined), *tools, std::move(box), job, *std::move(members));
+  auto shared = sandbox_of_team(std::move(box), (*defined)->options, *members);
+  if (!shared)
+    return fail(shared.error());
+  return host->make_context(*std::move(defined), *tools, *std::move(shared), job,
+                            *std::move(members));
 }
 
 /// A run that has not begun, with the callbacks that its submitter gave.

@@ -104,6 +104,39 @@ std::uint32_t levels_below(const agent_file* file) {
   return out;
 }
 
+result<sandbox_spec> sandbox_of_team(sandbox_spec own, const agent_options& manager,
+                                     const std::vector<managed_agent>& team) {
+  if (!manager.share_sandbox)
+    return own;
+  auto bad = [](const std::string& why) {
+    return fail(errc::invalid_argument, "share_sandbox: " + why);
+  };
+  if (manager.kind == agent_kind::code)
+    return bad(
+      "an agent that writes code is itself at work in its sandbox while it waits for those "
+      "that it calls; make it one that calls tools (agent: tool)");
+  const agent_context* first = nullptr;
+  for (auto& member : team) {
+    auto& c = *member.agent;
+    if (c.agent->options.kind != agent_kind::code)
+      continue;
+    if (first != nullptr && c.sandbox.imports != first->sandbox.imports)
+      return bad("'" + c.agent->options.name + "' and '" + first->agent->options.name
+                 + "' may not import the same; give them the same imports");
+    first = first != nullptr ? first : &c;
+    own.imports = c.sandbox.imports;
+    for (auto& tool : c.sandbox.tools)
+      if (auto same = std::ranges::find(own.tools, tool.name, &tool_spec::name);
+          same == own.tools.end())
+        own.tools.push_back(tool);
+      else if (same->parameters != tool.parameters)
+        return bad("'" + tool.name + "' is not the same tool for all of its agents");
+  }
+  if (first == nullptr)
+    return bad("none of its agents writes code");
+  return own;
+}
+
 result<std::vector<managed_agent>> start_team(engine& host, const std::vector<team_member>& team) {
   std::vector<managed_agent> out;
   for (auto& member : team) {
@@ -116,9 +149,12 @@ result<std::vector<managed_agent>> start_team(engine& host, const std::vector<te
     job_options job;
     job.run_budget = run_budget_from(member.options);
     job.model = *model;
-    auto made = make_managed_agent(host.make_context(member.agent, member.tools,
-                                                     sandbox_from(member.profile, *member.tools),
-                                                     job, *std::move(below)));
+    auto box =
+      sandbox_of_team(sandbox_from(member.profile, *member.tools), member.agent->options, *below);
+    if (!box)
+      return fail(box.error().code, member.options.agent.file->path + ": " + box.error().detail);
+    auto made = make_managed_agent(
+      host.make_context(member.agent, member.tools, *std::move(box), job, *std::move(below)));
     if (!made)
       return fail(made.error());
     out.push_back(*std::move(made));

@@ -41,6 +41,13 @@ struct team_member {
 /// Levels of agents below the agent of that file; 0 for null.
 [[nodiscard]] std::uint32_t levels_below(const agent_file* file);
 
+/// The sandbox of a manager: `own`, with what the code of its agents needs in it where it lends it
+/// to them.
+/// Errors  invalid_argument, when it is lent: the manager writes code itself, none of its agents
+///         does, or they differ in what they may import, or in a tool.
+[[nodiscard]] result<sandbox_spec> sandbox_of_team(sandbox_spec own, const agent_options& manager,
+                                                   const std::vector<managed_agent>& team);
+
 /// As engine::make_context wants them; their models are added to the engine.
 /// Errors  invalid_argument: a name that no tool may have; engine::add_model's.
 [[nodiscard]] result<std::vector<managed_agent>> start_team(engine& host,

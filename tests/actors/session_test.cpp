@@ -1,33 +1,23 @@
 // Agents with mailboxes: letters, questions, handing over, topics, and what bounds them.
 #include "actors/session.hpp"
-#include "tests/support/run_fixture.hpp"
-
-#include <catch2/catch_test_macros.hpp>
-
-#include <map>
+#include "tests/support/team_run.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;
+using test::answer;
+using test::call;
 
 namespace {
-
-std::string call(const std::string& tool, const json& arguments) {
-  return dump_json({{"name", tool}, {"arguments", arguments}});
-}
-
-std::string answer(const std::string& text) {
-  return call("final_answer", {{"answer", text}});
-}
 
 std::string write(const std::string& tool, const std::string& to, const std::string& text) {
   return call(tool, {{"to", to}, {"message", text}});
 }
 
-using lines = std::map<std::string, std::vector<std::string>>;
+using replies = std::map<std::string, std::vector<std::string>>;
 
 struct session_run : test::run_fixture {
   /// What each member's model says, one after the other; with `again` the last for ever.
-  session_run(std::vector<session_member_card> cards, lines says, bool again = false)
+  session_run(std::vector<session_member_card> cards, replies says, bool again = false)
     : run_fixture{std::make_shared<test::scripted_endpoint>(
                     [this, again](const model_request& r) { return next(name_in(r), again); }),
                   [](const snippet&) { return std::nullopt; }},
@@ -105,7 +95,7 @@ struct session_run : test::run_fixture {
     return out;
   }
 
-  lines left;
+  replies left;
   session_plan plan;
   std::shared_ptr<address> where = std::make_shared<address>();
   caf::actor session;

@@ -74,6 +74,35 @@ class Teams(TroupeTest):
         done = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model)
         self.assert_one_clear_line(done, "adder.yaml", "none.json")
 
+    def test_agents_of_a_team_may_share_one_sandbox(self):
+        self.write("loader.yaml", "name: loader\ndescription: Loads data.\n")
+        self.write("summer.yaml", "name: summer\ndescription: Adds it up.\n")
+        self.write("manager.yaml", "name: manager\nkind: tool\nshare_sandbox: true\nchildren: [loader.yaml, summer.yaml]\n")
+        model = self.mock([
+            {"if_task_contains": "You are 'loader'", "reply": code("data = [1, 2, 39]\nopen('seen', 'w').write('x')\n"
+                                                                   "final_answer('loaded')")},
+            {"if_task_contains": "You are 'summer'", "reply": code("final_answer(f\"{sum(data)} {open('seen').read()}\")")},
+            {"if_last_contains": "42 x", "reply": answer("It is 42.")},
+            {"if_last_contains": "loaded", "reply": call("summer", task="Add it up.")}],
+            call("loader", task="Load it."))
+        done = self.troupe("run", "How much?", "-a", "manager.yaml", "--model", model, "--out", "o.db")
+        self.assertEqual((done.returncode, done.stdout), (0, "It is 42.\n"), done.stderr)
+        done = self.troupe("eval", self.dataset(30), "-a", "manager.yaml", "--model", model, "--out", "b.db",
+                           "--max-concurrency", "10", "--max-sandboxes", "3", timeout=240)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([end for _, _, end in results(self.folder / "b.db")], ["success"] * 30)
+
+    def test_a_sandbox_that_cannot_be_shared_is_refused(self):
+        self.write("loader.yaml", "name: loader\ndescription: Loads data.\nimports: [math]\n")
+        self.write("summer.yaml", "name: summer\ndescription: Adds it up.\n")
+        for kind, children, why in (("code", "loader.yaml", "writes code is itself at work"),
+                                    ("tool", "loader.yaml, summer.yaml", "may not import the same"),
+                                    ("tool", "search.yaml", "none of its agents writes code")):
+            self.write("search.yaml", CHILD)
+            self.write("manager.yaml", f"name: manager\nkind: {kind}\nshare_sandbox: true\nchildren: [{children}]\n")
+            done = self.troupe("run", "?", "-a", "manager.yaml", "--model", self.mock([], "x"))
+            self.assert_one_clear_line(done, "share_sandbox", why)
+
     def test_a_batch_of_teams_leaves_one_result_each_and_nothing_behind(self):
         self.write("adder.yaml", CODER)
         self.write("manager.yaml", "name: manager\nchildren: [adder.yaml]\n")

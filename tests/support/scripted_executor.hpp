@@ -80,7 +80,7 @@ public:
   }
 
   void answer(call_id id, result<json> value) override { answers.emplace_back(id, value); }
-  void interrupt() override {}
+  void interrupt() override { ++interrupts; }
 
   void close(closed_fn done) override {
     if (!std::exchange(closed_, true)) {
@@ -113,8 +113,9 @@ public:
   std::map<std::string, std::string> files;  ///< by path
   std::vector<shell_command> commands;
   shell_outcome shell_answer;  ///< to every command
-  bool gone = false;           ///< it died while it was idle
-  std::string leaves;          ///< what its close could not end
+  int interrupts = 0;
+  bool gone = false;   ///< it died while it was idle
+  std::string leaves;  ///< what its close could not end
 
 private:
   snippet_script script_;
