@@ -5,6 +5,7 @@
 #include "executors/process/process_executor.hpp"
 #include "runtime/agent/prompt.hpp"
 #include "runtime/core/log.hpp"
+#include "runtime/host/build_commit.hpp"
 #include "runtime/host/models.hpp"
 #include "runtime/host/team.hpp"
 #include "runtime/host/text_file.hpp"
@@ -282,7 +283,7 @@ json machine_record(const executor* backend) {
            {"kernel", std::string{os.sysname} + " " + os.release},
            {"load", static_cast<double>(memory.loads[0]) / (1 << SI_LOAD_SHIFT)},
            {"troupe", TROUPE_VERSION},
-           {"commit", TROUPE_COMMIT}};
+           {"commit", build_commit}};
   if (backend) {
     auto info = backend->info();
     out["executor"] = {{"name", info.name},
