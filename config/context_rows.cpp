@@ -1,25 +1,11 @@
-#include "config/context_rows.hpp"
+#include "config/option_rows.hpp"
 
 namespace troupe {
-namespace {
-
-const std::string& text(const option_value& v) {
-  return std::get<std::string>(v);
-}
-std::uint32_t count(const option_value& v) {
-  return static_cast<std::uint32_t>(std::get<std::int64_t>(v));
-}
-std::uint64_t large(const option_value& v) {
-  return static_cast<std::uint64_t>(std::get<std::int64_t>(v));
-}
-
-}  // namespace
+using namespace rows;
 
 std::vector<option_spec> context_rows() {
   using t = option_type;
   constexpr std::string_view g = "Prompts and context";
-  constexpr auto on_run = static_cast<std::uint8_t>(command::run);
-  constexpr std::uint8_t on_both = on_run | static_cast<std::uint8_t>(command::eval);
   constexpr double most_tokens = 1e9;
   return {
     {"prompts",

@@ -1,14 +1,14 @@
-#include "config/mock_rows.hpp"
-
+#include "config/option_rows.hpp"
 #include "runtime/model/mock_faults.hpp"
 
 namespace troupe {
 
+using namespace rows;
+
 std::vector<option_spec> mock_rows() {
   using t = option_type;
   constexpr std::string_view g = "Mock server";
-  constexpr auto on_mock = static_cast<std::uint8_t>(command::mock);
-  constexpr double most = 9'007'199'254'740'992.0;  // exact in a double
+  constexpr double most = i53_max;
   return {
     {"address",
      t::text,
