@@ -1,44 +1,58 @@
 #include "runtime/net/egress_dialer.hpp"
 
+#include "runtime/net/name_resolver.hpp"
 #include "runtime/net/reactor.hpp"
 
-#include <boost/asio/io_context.hpp>
+#include <algorithm>
+#include <optional>
 
 namespace troupe {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
+using boost::asio::ip::tcp;
 
-/// A resolver of its own for each lookup: Asio drops what still waits for its thread when the
-/// resolver goes.
-std::shared_ptr<void> look_up(asio::io_context& context, const std::string& name,
-                              egress_dialer::resolved_fn then) {
-  auto resolver = std::make_shared<tcp::resolver>(context);
-  auto found = [then = std::move(then)](const error_code& ec,
-                                        const tcp::resolver::results_type& results) {
-    if (ec == asio::error::operation_aborted)
+/// One name's two lookups. Forgotten when nobody holds it any more.
+class lookup {
+public:
+  explicit lookup(egress_dialer::resolved_fn then) : then_{std::move(then)} {}
+
+  void take(const result<name_resolver::addresses>& got) {
+    if (got)
+      found_.insert(found_.end(), got->begin(), got->end());
+    else
+      why_ = got.error();
+    if (--left_ > 0)
       return;
-    if (ec) {
-      then(fail(errc::unavailable, ec.message()));
-      return;
-    }
-    egress_dialer::addresses all;
-    for (const auto& r : results)
-      all.push_back(r.endpoint().address());
-    then(std::move(all));
-  };
-  resolver->async_resolve(name, "", std::move(found));
-  return resolver;
-}
+    // They are tried one after the other: an IPv6 that leads nowhere is commoner than no IPv4.
+    std::ranges::stable_partition(found_, [](auto& address) { return address.is_v4(); });
+    if (found_.empty() && why_)
+      then_(fail(*std::move(why_)));
+    else
+      then_(std::move(found_));
+  }
+
+private:
+  egress_dialer::resolved_fn then_;
+  egress_dialer::addresses found_;
+  std::optional<error> why_;
+  std::size_t left_ = both_families.size();
+};
 
 }  // namespace
 
 egress_dialer system_dialer(reactor& io) {
   egress_dialer out;
-  out.resolve = [&io](const std::string& name, egress_dialer::resolved_fn then) {
-    return look_up(io.context(), name, std::move(then));
+  out.resolve = [&io, names = system_resolver()](const std::string& name,
+                                                 egress_dialer::resolved_fn then) {
+    auto mine = std::make_shared<lookup>(std::move(then));
+    for (auto family : both_families)
+      names->look_up(name, family, [&io, weak = std::weak_ptr{mine}](auto got) {
+        io.post([weak, got = std::move(got)] {
+          if (auto self = weak.lock())
+            self->take(got);
+        });
+      });
+    return std::shared_ptr<void>{std::move(mine)};
   };
   out.connect = [](tcp::socket& socket, const tcp::endpoint& to, egress_dialer::connected_fn then) {
     socket.async_connect(to, std::move(then));
