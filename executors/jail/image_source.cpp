@@ -1,3 +1,4 @@
+#include "executors/jail/frozen_memory.hpp"
 #include "executors/jail/memory_image.hpp"
 #include "executors/unique_fd.hpp"
 
@@ -132,6 +133,10 @@ void copy_nameless_files(map_list& maps) {
   for (auto& m : all_of(maps)) {
     if (m.kind != backing::file || m.shared || m.inode == own)
       continue;
+    if (is_frozen(m)) {
+      m.complete = true;  // what is absent there is as the file has it, and not empty
+      continue;
+    }
     struct stat info {};
     std::string_view path = maps.path_of(m);
     if (path.ends_with(" (deleted)") || ::stat(maps.path_of(m), &info) != 0) {
