@@ -126,6 +126,7 @@ void load_worker(const std::vector<std::string>& modules) {
   load_worker_modules();
   reset_signals();
   call("troupe_worker", "prepare_zygote");
+  PyOS_AfterFork_Child();  // as each worker will: what it looks up and makes anew is then there
   call("gc", "collect");
   call("gc", "freeze");  // a collection in a worker then copies none of the shared pages
 }

@@ -295,14 +295,29 @@ def prepare_zygote():
     os.dup2(kept, 1)
     for fd in (reading, writing, kept):
         os.close(fd)
+    _hold_thread_hook(True)
 
 
 _prepared = None
+_thread_hook = getattr(threading, "_after_fork", None)
+_hook_code = _thread_hook and _thread_hook.__code__
+
+
+def _hold_thread_hook(held):
+    """A zygote has no threads, whose locks and objects a fork would have to mend: what threading does
+    about them would be the first third of a sandbox's work. Forks of the worker have it again."""
+    if _thread_hook:
+        _thread_hook.__code__ = _nothing.__code__ if held else _hook_code
+
+
+def _nothing():
+    pass
 
 
 def serve(max_frame, work="/work"):
     """Called once in each new worker process; returns when the host has closed the socket."""
     worker = _prepared or prepare(work)
+    _hold_thread_hook(False)
     troupe_state.remember()
     worker.bridge.begin(max_frame)
     worker.serve()
