@@ -2,6 +2,7 @@
 #include "executors/jail/python.hpp"
 
 #include "executors/jail/checkpoint.hpp"
+#include "executors/jail/own_state.hpp"
 #include "executors/jail/sys.hpp"
 #include "executors/worker_source.hpp"
 
@@ -137,6 +138,7 @@ std::string python_version() {
 }
 
 int run_worker(unsigned frame_bytes) {
+  remember_descriptors(0, saved_fd + 1);
   PyOS_AfterFork_Child();
   object name{PyUnicode_FromString("troupe_worker")};
   object module{PyImport_GetModule(name.get())};  // an import would find it too, by a longer way

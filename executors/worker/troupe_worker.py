@@ -189,10 +189,10 @@ class Worker:
     def outcome(self, request):
         filename = troupe_source.filename_of(request["id"])
         try:
-            tree = self._parse(request, filename)
-            if tree is None:
+            parts = self._compile(request, filename)
+            if parts is None:
                 return {"end": "not_code"}
-            frame = self._execute(tree, filename)
+            frame = self._execute(*parts)
         except troupe_tools.FinalAnswer:
             frame = {"end": "ok"}
         except BaseException as e:
@@ -204,8 +204,12 @@ class Worker:
                      "result": self._result(self.answers.value, self.answers.tagged)}
         return frame
 
-    def _parse(self, request, filename):
+    def _compile(self, request, filename):
+        """(code of the statements or None, code of the last expression or None); None: prose."""
         code = request["code"]
+        if value := troupe_source.compile_expression(code, filename, self.ending_tools):
+            troupe_source.remember(filename, code)
+            return None, value
         try:
             tree = ast.parse(code, filename)
         except (SyntaxError, ValueError):  # ValueError: a null byte
@@ -217,10 +221,9 @@ class Worker:
         for name in self.ending_tools:
             if name in code:
                 troupe_source.protect(tree, name)
-        return tree
+        return troupe_source.compile_snippet(tree, filename)
 
-    def _execute(self, tree, filename):
-        body, last = troupe_source.compile_snippet(tree, filename)
+    def _execute(self, body, last):
         names = self.main.__dict__
         for name in self.ending_tools:
             names[name] = self.tools[name]
@@ -264,6 +267,9 @@ class Worker:
 
 
 def _usage():
+    if _troupe:
+        cpu, memory = _troupe.usage()
+        return {"cpu_us": cpu, "rss_kb": memory}
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
@@ -318,7 +324,6 @@ def serve(max_frame, work="/work"):
     """Called once in each new worker process; returns when the host has closed the socket."""
     worker = _prepared or prepare(work)
     _hold_thread_hook(False)
-    troupe_state.remember()
     worker.bridge.begin(max_frame)
     worker.serve()
 
