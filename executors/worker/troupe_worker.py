@@ -28,6 +28,9 @@ except ImportError:
     _troupe = None
 
 
+_PYTHON = {"version": sys.version.split()[0], "path": sys.executable}
+
+
 def _open_output():
     """stdout and stderr over one buffer: what was written first comes first."""
     out = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
@@ -41,6 +44,7 @@ class Worker:
         self.bridge = bridge
         self.tools = {}
         self.ending_tools = []
+        self.answers = troupe_tools.Answers()
         self.main = types.ModuleType("__main__")
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
@@ -51,11 +55,9 @@ class Worker:
                          "take": self._take}
 
     def serve(self):
-        while (request := self.bridge.next_request()) is not None:
-            self.handle(request)
-
-    def handle(self, request):
-        self.handlers[request["op"]](request)
+        next_request, handlers = self.bridge.next_request, self.handlers
+        while (request := next_request()) is not None:
+            handlers[request["op"]](request)
 
     # --- set-up ------------------------------------------------------------------------------
 
@@ -63,23 +65,24 @@ class Worker:
         """Tools and import rules; once, before the first snippet."""
         if refused := self.adopt(request):
             return self._reply(request, error=refused)
-        self._reply(request, python={"version": sys.version.split()[0], "path": sys.executable})
+        self._reply(request, python=_PYTHON)
 
     def adopt(self, request):
         """Why not, or None."""
         self.bridge.max_frame = request["frame_bytes"]
-        rules = request["imports"]
-        if lacking := troupe_imports.missing(rules):
-            return f"not installed in the sandbox: {', '.join(lacking)}"
-        if rules:
+        if rules := request["imports"]:
+            if lacking := troupe_imports.missing(rules):
+                return f"not installed in the sandbox: {', '.join(lacking)}"
             self.main.__dict__["__builtins__"] = troupe_imports.guarded_builtins(rules)
-        self.tool_specs = request["tools"]
-        self.ending_tools = [spec["name"] for spec in self.tool_specs if spec.get("ends_run")]
-        self.answers = troupe_tools.Answers()
-        for spec in self.tool_specs:
+        if specs := request["tools"]:
+            self._add_tools(specs)
+        return None
+
+    def _add_tools(self, specs):
+        self.ending_tools = [spec["name"] for spec in specs if spec.get("ends_run")]
+        for spec in specs:
             self.tools[spec["name"]] = troupe_tools.make_tool(spec, self.bridge, self)
         self.main.__dict__.update(self.tools)
-        return None
 
     def give(self, name, value):
         self.answers.give(name, value)
@@ -310,8 +313,9 @@ _hook_code = _thread_hook and _thread_hook.__code__
 
 
 def _hold_thread_hook(held):
-    """A zygote has no threads, whose locks and objects a fork would have to mend: what threading does
-    about them would be the first third of a sandbox's work. Forks of the worker have it again."""
+    """A zygote has no threads, whose locks and objects a fork would have to mend: what threading
+    does about them was a sixth of the pages that a new worker copies. The worker's own forks have
+    it again."""
     if _thread_hook:
         _thread_hook.__code__ = _nothing.__code__ if held else _hook_code
 
