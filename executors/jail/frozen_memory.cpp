@@ -48,16 +48,28 @@ void release_arena(void*, void* at, std::size_t bytes) {
 // --- the file
 // ---------------------------------------------------------------------------------------
 
-constexpr std::size_t worth_a_mapping = 64u << 10;
+constexpr std::size_t worth_a_mapping = 64u << 10;  // what is written to is copied by each fork
+constexpr std::size_t worth_a_copy = 1u << 20;
+constexpr std::size_t too_large = 8u << 20;
 constexpr std::uint64_t large_page = 2u << 20;
 
-/// Nothing else may be moved: some allocators rely on what the kernel says of anonymous memory,
-/// that MADV_DONTNEED empties it and mremap lengthens it.
+/// Code and constants of the programs: on disk their pages are small ones.
+bool is_read_only_part(const mapping& m) {
+  return m.kind == backing::file && (m.protection & PROT_READ) != 0
+         && (m.protection & PROT_WRITE) == 0 && length(m.at) >= worth_a_copy
+         && length(m.at) <= too_large;
+}
+
+/// Of anonymous memory nothing else may be moved: some allocators rely on what the kernel says of
+/// it, that MADV_DONTNEED empties it and mremap lengthens it.
+bool is_writable_part(const map_list& maps, const mapping& m) {
+  return m.protection == (PROT_READ | PROT_WRITE) && length(m.at) >= worth_a_mapping
+         && (m.kind == backing::file || overlap(m.at, region)
+             || std::string_view{maps.path_of(m)} == "[heap]");
+}
+
 bool can_be_frozen(const map_list& maps, const mapping& m) {
-  if (m.shared || m.protection != (PROT_READ | PROT_WRITE) || length(m.at) < worth_a_mapping)
-    return false;
-  return m.kind == backing::file || overlap(m.at, region)
-         || std::string_view{maps.path_of(m)} == "[heap]";
+  return !m.shared && (is_read_only_part(m) || is_writable_part(maps, m));
 }
 
 /// A large page that fits as a whole would be mapped as a whole, and taken apart at the first

@@ -11,7 +11,7 @@ namespace troupe::jail {
 /// choose.
 void gather_objects();
 
-/// Puts the objects' region, the heap and the data of the programs into a file in `store`, a
+/// Puts the objects' region, the heap and the programs' code and data into a file in `store`, a
 /// directory that nobody else can reach, and takes its name away: what is in it can be changed by
 /// nobody from then on. Without a store all stays as it is.
 /// Throws setup_error.

@@ -102,9 +102,8 @@ void open_store() {
   ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "huge", "always", 0);
   if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
     return;
-  unique_fd store{
-    static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
-                               MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC))};
+  unique_fd store{static_cast<int>(
+    ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV))};
   context.reset();  // it has the number, as likely as not
   if (store)
     ::dup2(store.get(), store_fd);
