@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 namespace troupe::jail {
 namespace {
@@ -89,10 +90,12 @@ bool write_out(int file, const mapping& m) {
   return true;
 }
 
-/// What is mapped must not change between the two steps: nothing here allocates.
+/// What is mapped must not change between the two steps: nothing here allocates. What there is no
+/// room for stays where it is.
 void move_into_file(std::span<const mapping> all, int to_write, int to_map) {
   for (const auto& m : all) {
-    must(write_out(to_write, m), "write the zygote's memory to a file");
+    if (!write_out(to_write, m))
+      continue;
     auto* made = ::mmap(pointer(m.at.start), length(m.at), m.protection, MAP_PRIVATE | MAP_FIXED,
                         to_map, static_cast<off_t>(m.offset));
     must(made == pointer(m.at.start), "map the zygote's memory");
@@ -120,13 +123,11 @@ void choose(map_list& maps) {
 }
 
 /// As the kernel's lists have it.
-void remember_file(map_list& maps) {
-  must(read_maps("/proc/self/maps", maps) == 0, "read the zygote's mappings");
-  for (const auto& m : all_of(maps))
-    if (overlap(m.at, region) && m.kind == backing::file) {
-      inode = m.inode;
-      device = m.device;
-    }
+void remember_file(int file) {
+  struct stat info {};
+  must(::fstat(file, &info) == 0, "look at the memory file");
+  inode = info.st_ino;
+  device = std::uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev);
 }
 
 void close_region() {
@@ -161,8 +162,8 @@ void freeze_memory(int store) {
   auto* maps = static_cast<map_list*>(map_apart(sizeof(map_list), nullptr));
   must(maps != nullptr && read_maps("/proc/self/maps", *maps) == 0, "read the zygote's mappings");
   choose(*maps);
+  remember_file(to_map.get());
   move_into_file(all_of(*maps), to_write.get(), to_map.get());
-  remember_file(*maps);
   ::munmap(maps, sizeof(map_list));
 }
 

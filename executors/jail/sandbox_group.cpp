@@ -24,19 +24,20 @@ result<void> sandbox_group::create(cgroup_tree& tree, const sandbox_limits& limi
   group_ = tree.take_spare(limits_);
   if (group_) {
     forget_oom();
-    return {};
+  } else {
+    group_ = tree.make();
+    if (auto made = group_->create(limits_); !made)
+      return made;
+    group_->notify_oom(oom_event);
   }
-  group_ = tree.make();
-  if (auto made = group_->create(limits_); !made)
-    return made;
-  group_->notify_oom(oom_event);
+  limited_ = true;
   return {};
 }
 
 bool sandbox_group::end() {
   if (!group_)
     return true;
-  auto ended = tree_->give_back(group_, limits_);
+  auto ended = limited_ ? tree_->give_back(group_, limits_) : group_->remove();
   if (ended)
     group_.reset();
   return ended;

@@ -44,6 +44,7 @@ public:
 private:
   cgroup_tree* tree_ = nullptr;
   cgroup_limits limits_;
+  bool limited_ = false;  ///< all of limits_ are in force
   std::unique_ptr<cgroup> group_;
   micros charged_{0};
   std::uint64_t memory_at_rest_ = 0;  ///< when the last snippet that was counted had ended

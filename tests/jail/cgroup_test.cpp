@@ -1,4 +1,5 @@
 #include "executors/jail/cgroup.hpp"
+#include "executors/jail/sandbox_group.hpp"
 #include "tests/jail/jail_fixture.hpp"
 
 #include <csignal>
@@ -237,6 +238,18 @@ TEST_CASE("an empty group is kept for the next sandbox with its limits, and coun
   ::kill(member, SIGKILL);
   ::waitpid(member, nullptr, 0);
   CHECK(eventually([&] { return group->remove(); }));
+}
+
+TEST_CASE("a group that could not be given all its limits serves nobody", "[jail][cgroup]") {
+  need_groups();
+  auto tree = cgroup_tree::probe();
+  sandbox_limits limits;
+  limits.cpus = 0.001;  // less than the kernel takes
+  sandbox_group group;
+  REQUIRE(!group.create(tree, limits, -1));
+  CHECK(group.end());
+  for (std::uint32_t more = 0; more < 8; ++more)
+    CHECK(tree.take_spare({limits.memory_bytes, limits.processes + more, limits.cpus}) == nullptr);
 }
 
 TEST_CASE("a group whose dead have left memory behind serves nobody else", "[jail][cgroup]") {
