@@ -68,7 +68,7 @@ struct code_call {
 struct close_report {
   bool processes_gone = false;
   bool mounts_gone = false;             ///< its own mounts, or the directory that it had instead
-  bool groups_gone = true;              ///< its control groups, where it had some
+  bool groups_gone = true;              ///< its control groups, where it had some: removed or empty
   std::string detail;                   ///< what is left, if anything
   int exit_status = 0;                  ///< of the sandbox's first process, as wait reports it
   micros teardown{0};                   ///< from the decision to kill to verified gone

@@ -289,6 +289,25 @@ result<void> cgroup::create(const cgroup_limits& limits) {
   return {};
 }
 
+/// The kernel removes no group with a process in it, and whoever is in one is in all: init joins
+/// them before it forks. One that has been killed takes no CLONE_INTO_CGROUP any more (Linux 6.18).
+bool cgroup::is_left() const {
+  const auto& l = *layout_;
+  if (!l.v2.empty())
+    return ::rmdir((l.v2 + name_).c_str()) == 0 || errno == ENOENT;
+  return read_text(l.pids + name_ + "/pids.current") == "0\n";
+}
+
+bool cgroup::renew() const {
+  constexpr std::uint64_t leftover_bytes = 1u << 20;  // the kernel's reserves for each processor
+  const auto& l = *layout_;
+  return l.kind == cgroup_kind::hybrid && is_left()
+         && read_number(l.memory + name_ + "/memory.usage_in_bytes") <= leftover_bytes
+         && write_text(l.memory + name_ + "/memory.max_usage_in_bytes", "0")
+         && write_text(l.cpuacct + name_ + "/cpuacct.usage", "0")
+         && (l.v2.empty() || ::mkdir((l.v2 + name_).c_str(), 0755) == 0);
+}
+
 result<cgroup_entry> cgroup::entry() const {
   cgroup_entry e;
   for (const auto& dir : layout_->all()) {
@@ -420,6 +439,7 @@ cgroup_tree& cgroup_tree::operator=(cgroup_tree&& x) noexcept {
   std::swap(layout_, x.layout_);
   std::swap(why_, x.why_);
   std::swap(last_, x.last_);
+  std::swap(spares_, x.spares_);
   return *this;
 }
 
@@ -435,6 +455,27 @@ cgroup_kind cgroup_tree::kind() const noexcept {
 
 std::unique_ptr<cgroup> cgroup_tree::make() {
   return std::make_unique<cgroup>(layout_, std::to_string(++last_));
+}
+
+std::unique_ptr<cgroup> cgroup_tree::take_spare(const cgroup_limits& limits) {
+  auto it = std::ranges::find(spares_, limits, &spare::limits);
+  if (it == spares_.end())
+    return nullptr;
+  auto group = std::move(it->group);
+  spares_.erase(it);
+  return group;
+}
+
+bool cgroup_tree::give_back(std::unique_ptr<cgroup>& group, const cgroup_limits& limits) {
+  constexpr std::size_t most = 16;
+  if (!group->renew())
+    return group->remove();
+  spares_.push_back({limits, std::move(group)});
+  if (spares_.size() > most) {
+    static_cast<void>(spares_.front().group->remove());
+    spares_.pop_front();
+  }
+  return true;
 }
 
 std::vector<cgroup_leftover> find_cgroup_leftovers(const cgroup_paths& paths) {

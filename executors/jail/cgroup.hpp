@@ -11,6 +11,7 @@
 #include "runtime/core/time.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct cgroup_limits {
   std::uint64_t memory_bytes = 0;
   std::uint32_t processes = 0;
   double cpus = 0;  ///< cores' worth of time; 0: no limit
+
+  friend bool operator==(const cgroup_limits&, const cgroup_limits&) = default;
 };
 
 /// Where a first process enters its groups. `tasks`: files to which it writes "0" itself, which
@@ -39,6 +42,11 @@ public:
 
   /// Errors  unavailable: a directory or a file in it cannot be made or written.
   [[nodiscard]] result<void> create(const cgroup_limits& limits);
+
+  /// For the next sandbox: counts time and memory from zero. False when it is not empty, or holds
+  /// on to memory, or has counts that cannot be set back: then it can only be removed.
+  [[nodiscard]] bool renew() const;
+
   [[nodiscard]] result<cgroup_entry> entry() const;
 
   /// Lets `eventfd` (of eventfd(2)) tell of each out-of-memory event. False where the kernel ends
@@ -60,6 +68,8 @@ public:
   [[nodiscard]] bool remove();
 
 private:
+  [[nodiscard]] bool is_left() const;
+
   std::shared_ptr<const cgroup_layout> layout_;
   std::string name_;
 };
@@ -91,12 +101,26 @@ public:
   /// A group that does not exist yet. Not for kind none.
   [[nodiscard]] std::unique_ptr<cgroup> make();
 
+  /// One with these limits that was given back. Null: there is none.
+  [[nodiscard]] std::unique_ptr<cgroup> take_spare(const cgroup_limits& limits);
+
+  /// Removes it, or keeps it for the next sandbox with these limits: to make and remove groups
+  /// costs more than all else that the runtime does for a sandbox. False while a process is in it:
+  /// it is still the caller's.
+  [[nodiscard]] bool give_back(std::unique_ptr<cgroup>& group, const cgroup_limits& limits);
+
 private:
   cgroup_tree() = default;
+
+  struct spare {
+    cgroup_limits limits;
+    std::unique_ptr<cgroup> group;
+  };
 
   std::shared_ptr<const cgroup_layout> layout_;
   std::string why_;
   std::uint64_t last_ = 0;
+  std::deque<spare> spares_;  ///< the oldest first
 };
 
 /// A directory of a runtime that no longer lives.

@@ -3,6 +3,7 @@
 
 #include "executors/jail/branch.hpp"
 #include "executors/jail/memory_image.hpp"
+#include "executors/jail/own_state.hpp"
 #include "executors/jail/wire.hpp"
 
 #include <charconv>
@@ -79,6 +80,9 @@ PyMethodDef methods[] = {{"save", save, METH_VARARGS, nullptr},
                          {"take_pipe", take_pipe, METH_NOARGS, nullptr},
                          {"send_image", send_image, METH_VARARGS, nullptr},
                          {"take_over", take_over_image, METH_VARARGS, nullptr},
+                         {"remember", remember, METH_VARARGS, nullptr},
+                         {"given", given, METH_NOARGS, nullptr},
+                         {"usage", usage, METH_NOARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_def = {

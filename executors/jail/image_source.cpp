@@ -1,3 +1,4 @@
+#include "executors/jail/frozen_memory.hpp"
 #include "executors/jail/memory_image.hpp"
 #include "executors/unique_fd.hpp"
 
@@ -130,7 +131,9 @@ std::uint64_t own_inode(const map_list& maps) {
 void copy_nameless_files(map_list& maps) {
   auto own = own_inode(maps);
   for (auto& m : all_of(maps)) {
-    if (m.kind != backing::file || m.shared || m.inode == own)
+    if (is_frozen(m))
+      m.complete = true;  // what is absent there is as the file has it, and not empty
+    if (m.kind != backing::file || m.shared || is_frozen(m) || m.inode == own)
       continue;
     struct stat info {};
     std::string_view path = maps.path_of(m);

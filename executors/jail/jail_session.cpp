@@ -429,7 +429,7 @@ void jail_session::remove_groups(unsigned tries) {
     group_.report(report_);
     out_of_memory_ = group_.out_of_memory();
   }
-  if (group_.remove() || tries == most) {
+  if (group_.end() || tries == most) {
     on_dead();
     return;
   }
@@ -519,7 +519,7 @@ void jail_session::verify() {
   // Its mounts were in a namespace of its own, which ends with its last process.
   r.mounts_gone = r.processes_gone;
   if (group_) {
-    r.groups_gone = group_.remove();
+    r.groups_gone = group_.end();
     if (!r.groups_gone)
       r.detail = "its control group cannot be removed";
   } else {

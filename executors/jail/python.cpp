@@ -2,6 +2,7 @@
 #include "executors/jail/python.hpp"
 
 #include "executors/jail/checkpoint.hpp"
+#include "executors/jail/own_state.hpp"
 #include "executors/jail/sys.hpp"
 #include "executors/worker_source.hpp"
 
@@ -126,6 +127,7 @@ void load_worker(const std::vector<std::string>& modules) {
   load_worker_modules();
   reset_signals();
   call("troupe_worker", "prepare_zygote");
+  PyOS_AfterFork_Child();  // as each worker will: what it looks up and makes anew is then there
   call("gc", "collect");
   call("gc", "freeze");  // a collection in a worker then copies none of the shared pages
 }
@@ -136,6 +138,7 @@ std::string python_version() {
 }
 
 int run_worker(unsigned frame_bytes) {
+  remember_descriptors(0, saved_fd + 1);
   PyOS_AfterFork_Child();
   object name{PyUnicode_FromString("troupe_worker")};
   object module{PyImport_GetModule(name.get())};  // an import would find it too, by a longer way

@@ -19,13 +19,28 @@ constexpr micros worth_counting{2'000};
 result<void> sandbox_group::create(cgroup_tree& tree, const sandbox_limits& limits, int oom_event) {
   if (tree.kind() == cgroup_kind::none)
     return {};
-  group_ = tree.make();
-  if (auto made =
-        group_->create({limits.memory_bytes, limits.processes + own_processes, limits.cpus});
-      !made)
-    return made;
-  group_->notify_oom(oom_event);
+  tree_ = &tree;
+  limits_ = {limits.memory_bytes, limits.processes + own_processes, limits.cpus};
+  group_ = tree.take_spare(limits_);
+  if (group_) {
+    forget_oom();
+  } else {
+    group_ = tree.make();
+    if (auto made = group_->create(limits_); !made)
+      return made;
+    group_->notify_oom(oom_event);
+  }
+  limited_ = true;
   return {};
+}
+
+bool sandbox_group::end() {
+  if (!group_)
+    return true;
+  auto ended = limited_ ? tree_->give_back(group_, limits_) : group_->remove();
+  if (ended)
+    group_.reset();
+  return ended;
 }
 
 result<cgroup_entry> sandbox_group::entry() const {

@@ -14,15 +14,16 @@ public:
   /// Errors  unavailable: a directory or a file in it cannot be made or written.
   [[nodiscard]] result<void> create(cgroup_tree& tree, const sandbox_limits& limits, int oom_event);
 
-  [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
+  /// True also when they have ended.
+  [[nodiscard]] explicit operator bool() const noexcept { return tree_ != nullptr; }
 
   /// Empty where there are none.
   [[nodiscard]] result<cgroup_entry> entry() const;
   void kill() const;
 
-  /// True once there are none any more. The kernel lets go of a group a moment after its last
-  /// process.
-  [[nodiscard]] bool remove() { return !group_ || group_->remove(); }
+  /// True once nothing is in them any more, and they are gone or kept empty for another sandbox.
+  /// The kernel lets go of a group a moment after its last process.
+  [[nodiscard]] bool end();
 
   /// The kernel has killed for memory since `forget_oom`.
   [[nodiscard]] bool out_of_memory() const { return group_ && group_->oom_kills() > seen_kills_; }
@@ -41,6 +42,9 @@ public:
   [[nodiscard]] micros charge(micros total);
 
 private:
+  cgroup_tree* tree_ = nullptr;
+  cgroup_limits limits_;
+  bool limited_ = false;  ///< all of limits_ are in force
   std::unique_ptr<cgroup> group_;
   micros charged_{0};
   std::uint64_t memory_at_rest_ = 0;  ///< when the last snippet that was counted had ended

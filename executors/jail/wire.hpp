@@ -22,6 +22,9 @@ inline constexpr char may_be_missing = '?';
 /// Descriptor of the zygote's Python module, which is outside the root that Python starts in.
 inline constexpr int module_fd = 5;
 
+/// Descriptor of the directory for the zygote's memory (frozen_memory.hpp), where there is one.
+inline constexpr int store_fd = 6;
+
 /// One page that the runtime and the zygote share. The kernel writes `pid` in the course of the
 /// clone, so that no zygote dies too early for the runtime to know which child it left behind.
 struct birth_record {

@@ -4,6 +4,7 @@
 // thread. Ends when the runtime's socket closes.
 
 #include "executors/jail/caps.hpp"
+#include "executors/jail/frozen_memory.hpp"
 #include "executors/jail/hello.hpp"
 #include "executors/jail/init.hpp"
 #include "executors/jail/python.hpp"
@@ -25,6 +26,8 @@ namespace troupe::jail {
 namespace {
 
 constexpr int failed = 71;  // EX_OSERR
+
+unique_fd store;  ///< for the memory, until that is ready
 
 /// The descriptors that came with a message.
 std::vector<unique_fd> take_descriptors(msghdr& message) {
@@ -170,6 +173,9 @@ int prepare_zygote(const std::vector<std::string>& modules) {
   ::prctl(PR_SET_NAME, "troupe-zygote");
   ::mallopt(M_ARENA_MAX, 2);  // an arena reserves 64 MB of a sandbox's address space
   ::umask(022);
+  if (::fcntl(store_fd, F_SETFD, FD_CLOEXEC) == 0)
+    store.reset(store_fd);
+  gather_objects();
   try {
     load_worker(modules);
     if (count_threads() > 1)
@@ -187,7 +193,10 @@ int run_zygote(privilege mode) {
     filters all;
     reduce_zygote(mode);
     sort_free_memory();
-    send_ready(python_version(), mode);
+    auto version = python_version();
+    freeze_memory(store.get());
+    store.reset();
+    send_ready(version, mode);
     serve(mode, all, birth);
     return 0;
   } catch (const setup_error& e) {

@@ -91,6 +91,19 @@ def forget(filename):
     del linecache.cache[filename]
 
 
+def compile_expression(code, filename, ending_tools):
+    """The code of a snippet that is one expression on one line, without the tree that takes as long
+    again; None when it is not, or when its tree has to be looked at."""
+    if "\n" in code or "=" in code or not code[:1].isprintable() or code[:1] == " ":
+        return None
+    if any(name in code for name in ending_tools):
+        return None
+    try:
+        return compile(code, filename, "eval", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+
+
 def compile_snippet(tree, filename):
     """(code of the statements or None, code of the last expression or None)."""
     last = None

@@ -7,9 +7,13 @@ import time
 
 from troupe_files import Refused, refusal
 
+try:
+    import _troupe  # only the jail's interpreter has it
+except ImportError:
+    _troupe = None
+
 _STANDARD = range(5)  # descriptors that each worker has: input, output twice, host, init
 HOST = 3
-_own = {}  # descriptor -> identity of the pipe or socket that the worker was given there
 
 
 def _identity(info):
@@ -17,11 +21,9 @@ def _identity(info):
 
 
 def remember(numbers=_STANDARD):
-    """When the worker has been given these descriptors, before the code can change them."""
-    for number in numbers:
-        info = _info(number)
-        if info and (stat.S_ISFIFO(info.st_mode) or stat.S_ISSOCK(info.st_mode)):
-            _own[number] = _identity(info)
+    """When the worker has been given these descriptors, before the code can change them. The first
+    time it has been done before this is called."""
+    _troupe.remember(numbers[0], numbers[-1] + 1)
 
 
 def remember_host():
@@ -59,10 +61,10 @@ def _check_memory():
 class _Descriptor:
     """One that the code has opened, and how to open it again."""
 
-    def __init__(self, number, info):
+    def __init__(self, number, info, given):
         self.number = number
         self.inheritable = os.get_inheritable(number)
-        self.copy_of = next((n for n, own in _own.items() if own == _identity(info)), None)
+        self.copy_of = next((n for n, own in given.items() if own == _identity(info)), None)
         if self.copy_of is not None:
             return
         self.path = os.readlink(f"/proc/self/fd/{number}")
@@ -113,8 +115,9 @@ class State:
         found = {n: _info(n) for n in map(int, os.listdir("/proc/self/fd")) if n not in pipes}
         found = {n: info for n, info in found.items() if info}  # without that of the listing
         self.closed = [n for n in _STANDARD if n not in found]
-        self.descriptors = [_Descriptor(n, found[n]) for n in sorted(found)
-                            if _own.get(n) != _identity(found[n])]
+        given = _troupe.given()
+        self.descriptors = [_Descriptor(n, found[n], given) for n in sorted(found)
+                            if given.get(n) != _identity(found[n])]
 
     def restore(self):
         """In another sandbox, that has only the worker's own descriptors."""

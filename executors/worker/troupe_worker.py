@@ -28,6 +28,9 @@ except ImportError:
     _troupe = None
 
 
+_PYTHON = {"version": sys.version.split()[0], "path": sys.executable}
+
+
 def _open_output():
     """stdout and stderr over one buffer: what was written first comes first."""
     out = io.BufferedWriter(io.FileIO(1, "w", closefd=False))
@@ -41,6 +44,7 @@ class Worker:
         self.bridge = bridge
         self.tools = {}
         self.ending_tools = []
+        self.answers = troupe_tools.Answers()
         self.main = types.ModuleType("__main__")
         self.main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.main
@@ -51,11 +55,9 @@ class Worker:
                          "take": self._take}
 
     def serve(self):
-        while (request := self.bridge.next_request()) is not None:
-            self.handle(request)
-
-    def handle(self, request):
-        self.handlers[request["op"]](request)
+        next_request, handlers = self.bridge.next_request, self.handlers
+        while (request := next_request()) is not None:
+            handlers[request["op"]](request)
 
     # --- set-up ------------------------------------------------------------------------------
 
@@ -63,23 +65,24 @@ class Worker:
         """Tools and import rules; once, before the first snippet."""
         if refused := self.adopt(request):
             return self._reply(request, error=refused)
-        self._reply(request, python={"version": sys.version.split()[0], "path": sys.executable})
+        self._reply(request, python=_PYTHON)
 
     def adopt(self, request):
         """Why not, or None."""
         self.bridge.max_frame = request["frame_bytes"]
-        rules = request["imports"]
-        if lacking := troupe_imports.missing(rules):
-            return f"not installed in the sandbox: {', '.join(lacking)}"
-        if rules:
+        if rules := request["imports"]:
+            if lacking := troupe_imports.missing(rules):
+                return f"not installed in the sandbox: {', '.join(lacking)}"
             self.main.__dict__["__builtins__"] = troupe_imports.guarded_builtins(rules)
-        self.tool_specs = request["tools"]
-        self.ending_tools = [spec["name"] for spec in self.tool_specs if spec.get("ends_run")]
-        self.answers = troupe_tools.Answers()
-        for spec in self.tool_specs:
+        if specs := request["tools"]:
+            self._add_tools(specs)
+        return None
+
+    def _add_tools(self, specs):
+        self.ending_tools = [spec["name"] for spec in specs if spec.get("ends_run")]
+        for spec in specs:
             self.tools[spec["name"]] = troupe_tools.make_tool(spec, self.bridge, self)
         self.main.__dict__.update(self.tools)
-        return None
 
     def give(self, name, value):
         self.answers.give(name, value)
@@ -189,10 +192,10 @@ class Worker:
     def outcome(self, request):
         filename = troupe_source.filename_of(request["id"])
         try:
-            tree = self._parse(request, filename)
-            if tree is None:
+            parts = self._compile(request, filename)
+            if parts is None:
                 return {"end": "not_code"}
-            frame = self._execute(tree, filename)
+            frame = self._execute(*parts)
         except troupe_tools.FinalAnswer:
             frame = {"end": "ok"}
         except BaseException as e:
@@ -204,8 +207,12 @@ class Worker:
                      "result": self._result(self.answers.value, self.answers.tagged)}
         return frame
 
-    def _parse(self, request, filename):
+    def _compile(self, request, filename):
+        """(code of the statements or None, code of the last expression or None); None: prose."""
         code = request["code"]
+        if value := troupe_source.compile_expression(code, filename, self.ending_tools):
+            troupe_source.remember(filename, code)
+            return None, value
         try:
             tree = ast.parse(code, filename)
         except (SyntaxError, ValueError):  # ValueError: a null byte
@@ -217,10 +224,9 @@ class Worker:
         for name in self.ending_tools:
             if name in code:
                 troupe_source.protect(tree, name)
-        return tree
+        return troupe_source.compile_snippet(tree, filename)
 
-    def _execute(self, tree, filename):
-        body, last = troupe_source.compile_snippet(tree, filename)
+    def _execute(self, body, last):
         names = self.main.__dict__
         for name in self.ending_tools:
             names[name] = self.tools[name]
@@ -264,6 +270,9 @@ class Worker:
 
 
 def _usage():
+    if _troupe:
+        cpu, memory = _troupe.usage()
+        return {"cpu_us": cpu, "rss_kb": memory}
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
@@ -295,15 +304,30 @@ def prepare_zygote():
     os.dup2(kept, 1)
     for fd in (reading, writing, kept):
         os.close(fd)
+    _hold_thread_hook(True)
 
 
 _prepared = None
+_thread_hook = getattr(threading, "_after_fork", None)
+_hook_code = _thread_hook and _thread_hook.__code__
+
+
+def _hold_thread_hook(held):
+    """A zygote has no threads, whose locks and objects a fork would have to mend: what threading
+    does about them was a sixth of the pages that a new worker copies. The worker's own forks have
+    it again."""
+    if _thread_hook:
+        _thread_hook.__code__ = _nothing.__code__ if held else _hook_code
+
+
+def _nothing():
+    pass
 
 
 def serve(max_frame, work="/work"):
     """Called once in each new worker process; returns when the host has closed the socket."""
     worker = _prepared or prepare(work)
-    troupe_state.remember()
+    _hold_thread_hook(False)
     worker.bridge.begin(max_frame)
     worker.serve()
 

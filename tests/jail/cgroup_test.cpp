@@ -1,10 +1,14 @@
 #include "executors/jail/cgroup.hpp"
+#include "executors/jail/sandbox_group.hpp"
 #include "tests/jail/jail_fixture.hpp"
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <thread>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +30,42 @@ sandbox_spec with_memory(std::uint64_t mib) {
   sandbox_spec spec;
   spec.limits.memory_bytes = mib << 20;
   return spec;
+}
+
+/// A process in the group that has used 10 MiB and some time, and waits. With `file` the memory is
+/// in that, and stays.
+pid_t join_and_work(const cgroup& group, int file = -1) {
+  int ready[2];
+  auto entry = group.entry();
+  if (!entry || ::pipe(ready) != 0)
+    throw std::runtime_error{"no group to enter"};
+  auto child = ::fork();
+  if (child == 0) {
+    for (const auto& tasks : entry->tasks)
+      if (::write(tasks.get(), "0", 1) != 1)
+        ::_exit(1);
+    std::string bytes(10u << 20, 'x');
+    if (file >= 0)
+      static_cast<void>(::write(file, bytes.data(), bytes.size()));
+    for (volatile int i = 0; i < 20'000'000;)
+      i = i + 1;
+    static_cast<void>(::write(ready[1], "r", 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  static_cast<void>(::read(ready[0], &byte, 1));
+  ::close(ready[0]);
+  ::close(ready[1]);
+  return child;
+}
+
+/// The kernel lets go of a group a moment after its last process.
+bool eventually(const std::function<bool()>& done) {
+  for (int i = 0; i < 1'000; ++i, std::this_thread::sleep_for(1ms))
+    if (done())
+      return true;
+  return false;
 }
 
 /// A directory with a name of its own, removed with its owner.
@@ -170,6 +210,60 @@ TEST_CASE("groups of a runtime that died are swept, those in use and of the livi
   CHECK(!fs::exists(dead[0]));
   CHECK(alive->entry());
   CHECK(alive->remove());
+}
+
+TEST_CASE("an empty group is kept for the next sandbox with its limits, and counts from zero",
+          "[jail][cgroup]") {
+  need_groups();
+  auto tree = cgroup_tree::probe();
+  if (tree.kind() != cgroup_kind::hybrid)
+    SKIP("groups of version 2 are made anew");
+  constexpr cgroup_limits limits{256u << 20, 10, 0};
+  auto group = tree.make();
+  REQUIRE(group->create(limits));
+  auto member = join_and_work(*group);
+  CHECK(!tree.give_back(group, limits));  // there is a process in it
+  ::kill(member, SIGKILL);
+  ::waitpid(member, nullptr, 0);
+  CHECK(group->cpu() > 1ms);
+  CHECK(group->peak_memory_bytes() > 8u << 20);
+  REQUIRE(eventually([&] { return tree.give_back(group, limits); }));
+  CHECK(tree.take_spare({128u << 20, 10, 0}) == nullptr);
+  group = tree.take_spare(limits);
+  REQUIRE(group);
+  CHECK(tree.take_spare(limits) == nullptr);
+  CHECK(group->cpu() == 0us);
+  CHECK(group->peak_memory_bytes() <= 1u << 20);
+  member = join_and_work(*group);
+  ::kill(member, SIGKILL);
+  ::waitpid(member, nullptr, 0);
+  CHECK(eventually([&] { return group->remove(); }));
+}
+
+TEST_CASE("a group that could not be given all its limits serves nobody", "[jail][cgroup]") {
+  need_groups();
+  auto tree = cgroup_tree::probe();
+  sandbox_limits limits;
+  limits.cpus = 0.001;  // less than the kernel takes
+  sandbox_group group;
+  REQUIRE(!group.create(tree, limits, -1));
+  CHECK(group.end());
+  for (std::uint32_t more = 0; more < 8; ++more)
+    CHECK(tree.take_spare({limits.memory_bytes, limits.processes + more, limits.cpus}) == nullptr);
+}
+
+TEST_CASE("a group whose dead have left memory behind serves nobody else", "[jail][cgroup]") {
+  need_groups();
+  auto tree = cgroup_tree::probe();
+  constexpr cgroup_limits limits{256u << 20, 10, 0};
+  auto group = tree.make();
+  REQUIRE(group->create(limits));
+  unique_fd file{::memfd_create("left", MFD_CLOEXEC)};
+  auto member = join_and_work(*group, file.get());
+  ::kill(member, SIGKILL);
+  ::waitpid(member, nullptr, 0);
+  REQUIRE(eventually([&] { return tree.give_back(group, limits); }));
+  CHECK(tree.take_spare(limits) == nullptr);
 }
 
 TEST_CASE("a version 2 group gets its limits by the names of version 2", "[jail][cgroup]") {

@@ -60,6 +60,41 @@ TEST_CASE("zygotes killed at any moment lose no open and leave no child", "[jail
   CHECK(take_footprint().children.empty());
 }
 
+TEST_CASE("what a sandbox writes into the zygote's memory no other sandbox sees",
+          "[jail][zygote]") {
+  jail_fixture fx;
+  auto s = fx.open();
+  auto t = fx.open();
+  // Bytes of the zygote's heap: what lies there, writing to it, and ways to the file behind it.
+  constexpr auto prepare = R"py(
+import ctypes, os, string
+libc = ctypes.CDLL(None, use_errno=True)
+mine = [l.split()[0] for l in open("/proc/self/maps") if "/memory (deleted)" in l]
+text = string.ascii_letters
+at = id(text) + text.__sizeof__() - 1 - len(text)
+page = at & ~4095
+any(int(m.split("-")[0], 16) <= at < int(m.split("-")[1], 16) for m in mine)
+)py";
+  CHECK(tagged(fx.run(*s, prepare)) == "true");
+  CHECK(tagged(fx.run(*t, prepare)) == "true");
+  CHECK(tagged(fx.run(*s, "ctypes.memset(at, 88, 26)\ntext"))
+        == R"("XXXXXXXXXXXXXXXXXXXXXXXXXXABCDEFGHIJKLMNOPQRSTUVWXYZ")");
+  CHECK(tagged(fx.run(*t, "text[:26]")) == R"("abcdefghijklmnopqrstuvwxyz")");
+  constexpr auto reach = R"py(
+def refused(path):
+  try: os.close(os.open(path, os.O_RDWR))
+  except OSError: return True
+MADV_REMOVE = 9
+removed = libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(4096), MADV_REMOVE)
+removed != 0 and all(refused("/proc/self/map_files/" + m) for m in mine)
+)py";
+  CHECK(tagged(fx.run(*s, reach)) == "true");
+  CHECK(
+    tagged(fx.run(*fx.open(), "import string\nstring.ascii_lowercase + string.ascii_letters[:26]"))
+    == R"("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz")");
+  CHECK(fx.close(*s).clean());
+}
+
 TEST_CASE("a zygote that is not there is named", "[jail][zygote]") {
   jail_fixture fx{{.zygote_path = "/nonexistent/troupe-zygote"}};
   auto s = fx.try_open();

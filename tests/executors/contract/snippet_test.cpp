@@ -18,6 +18,22 @@ CONTRACT_CASE("the value of the last expression is the result", "[snippet]") {
   CHECK(!fx.run(*s, "").result);
 }
 
+CONTRACT_CASE("a line alone is read as any other code is", "[snippet]") {
+  auto s = fx.open();
+  CHECK(tagged(fx.run(*s, "6 * 7  # a remark")) == "42");
+  CHECK(tagged(fx.run(*s, "1; 2")) == "2");
+  CHECK(describe(fx.run(*s, " 1 + 1")).starts_with("raised IndentationError: unexpected indent"));
+  CHECK(describe(fx.run(*s, "\t1 + 1")).starts_with("raised IndentationError: unexpected indent"));
+  CHECK(!fx.run(*s, "import math").result);
+  CHECK(tagged(fx.run(*s, "(square := 3 * 3)")) == "9");
+  CHECK(tagged(fx.run(*s, "square")) == "9");
+  CHECK(describe(fx.run(*s, "square +")).starts_with("raised SyntaxError: invalid syntax"));
+  auto o = fx.run(*s, "square / 0");
+  REQUIRE(o.error);
+  CHECK(o.error->line == 1);
+  CHECK(o.error->traceback.find("square / 0") != std::string::npos);
+}
+
 CONTRACT_CASE("variables, functions, classes and imports are there in the next snippet",
               "[snippet]") {
   auto s = fx.open();
