@@ -14,8 +14,8 @@ json call_shown(call_id call, const std::string& tool, const json& arguments) {
   return {{"call", call.value}, {"tool", tool}, {"arguments", arguments}};
 }
 
-tool_replied refusal(call_id call, std::string why) {
-  return {call, fail(errc::denied, to_utf8(std::move(why))), {}};
+tool_replied refusal(call_id call, const std::string& why) {
+  return {call, fail(errc::denied, to_utf8(why)), {}};
 }
 
 }  // namespace

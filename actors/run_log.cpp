@@ -42,8 +42,8 @@ void run_log::show(const std::string& kind, const json& payload) {
 }
 
 /// An entry may be sent again after a writer's crash: (run, seq) is written once.
-void run_log::append(std::shared_ptr<const journal_entry> entry,
-                     std::shared_ptr<std::function<void()>> then, std::uint32_t tries) {
+void run_log::append(const std::shared_ptr<const journal_entry>& entry,
+                     const std::shared_ptr<std::function<void()>>& then, std::uint32_t tries) {
   core_.self->request(core_.context->journal->get(), caf::infinite, journal_append{entry})
     .then([then](const journal_durable&) { (*then)(); },
           [this, entry, then, tries](const caf::error& e) {

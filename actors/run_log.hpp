@@ -44,7 +44,7 @@ public:
     if (!kept.entry_ || kept.entry_->events.empty())
       then();
     else
-      append(std::move(kept.entry_), std::make_shared<std::function<void()>>(std::move(then)), 0);
+      append(kept.entry_, std::make_shared<std::function<void()>>(std::move(then)), 0);
   }
 
   /// One event that nothing waits for.
@@ -66,8 +66,8 @@ public:
 
 private:
   void take(journal_entry& entry, std::string kind, const json& payload);
-  void append(std::shared_ptr<const journal_entry> entry,
-              std::shared_ptr<std::function<void()>> then, std::uint32_t tries);
+  void append(const std::shared_ptr<const journal_entry>& entry,
+              const std::shared_ptr<std::function<void()>>& then, std::uint32_t tries);
   void fail_once(const error& why);
   [[nodiscard]] bool wanted() const;
   [[nodiscard]] bool all_watched() const;
