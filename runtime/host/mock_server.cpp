@@ -192,7 +192,8 @@ result<std::unique_ptr<mock_server>> mock_server::start(mock_script script,
   made->address = settings.address;
   made->state = std::make_shared<mock_state>(std::move(script), settings, made->io);
   auto listening = http_server::listen(
-    made->io, {.address = settings.address, .port = settings.port},
+    made->io,
+    {.address = settings.address, .port = settings.port, .stuck_after = settings.stuck_after},
     [state = made->state](const server_request& request, const http_server::respond_fn& respond) {
       state->handle(request, respond);
     });

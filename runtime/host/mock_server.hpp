@@ -21,6 +21,7 @@ struct mock_server_settings {
   mock_service_settings service{};
   /// Requests that wait for their answer, those whose client has gone included; the next get a 503.
   std::size_t max_in_flight = 65'536;
+  millis stuck_after{60'000};  ///< as http_server::options has it
 };
 
 /// What a mock server has done so far, and what it cost.

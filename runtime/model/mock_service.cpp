@@ -38,6 +38,11 @@ json model_object(std::string_view name, std::int64_t seconds) {
           {"created_at", "2026-01-01T00:00:00Z"}};
 }
 
+bool looks_at_last(const mock_script::data& script) {
+  return std::any_of(script.rules.begin(), script.rules.end(),
+                     [](auto& rule) { return rule.if_last_contains.has_value(); });
+}
+
 /// Stop sequences and the limit on tokens, as a provider would hold to them.
 void bound_reply(const mock_ask& ask, mock_message& m) {
   auto& text = m.reply.text;
@@ -102,6 +107,7 @@ struct mock_service::call {
 mock_service::mock_service(mock_script script, const mock_service_settings& settings,
                            mock_time start)
   : script_{std::move(script)}, settings_{settings}, start_{start.now},
+    looks_at_last_{looks_at_last(script_.contents())},
     limits_{script_.contents().limits, start.now}, past_{past_bytes} {}
 
 mock_turn mock_service::take(const mock_http_request& request, mock_time time,
@@ -157,7 +163,7 @@ std::optional<mock_error> mock_service::refusal(const call& c) const {
   return std::nullopt;
 }
 
-tl::expected<mock_ask, mock_error> mock_service::read_ask(const call& c) {
+tl::expected<mock_ask, mock_error> mock_service::read_ask(const call& c) const {
   auto whole = c.request.body;
   shortened_json body{whole.size() <= request_limits.max_bytes ? whole : std::string_view{}};
   auto parsed = parse_json(body.text(), request_limits);
@@ -170,8 +176,9 @@ tl::expected<mock_ask, mock_error> mock_service::read_ask(const call& c) {
   auto ask = c.wire.read(*parsed);
   if (!ask)
     return ask;
-  for (auto* text : {&ask->model, &ask->task, &ask->last, &ask->previous})
+  for (auto* text : {&ask->model, &ask->task, &ask->previous})
     *text = body.restored(*text);
+  ask->last = looks_at_last_ ? body.restored(ask->last) : std::string{};
   for (auto& text : ask->stop)
     text = body.restored(text);
   return ask;

@@ -68,7 +68,7 @@ private:
 
   void answer(call& c);
   void list_models(call& c) const;
-  [[nodiscard]] static tl::expected<mock_ask, mock_error> read_ask(const call& c);
+  [[nodiscard]] tl::expected<mock_ask, mock_error> read_ask(const call& c) const;
   [[nodiscard]] std::optional<mock_error> refusal(const call& c) const;
   [[nodiscard]] bool knows(std::string_view model) const;
   [[nodiscard]] bool go_on(call& c, mock_ask& ask) const;
@@ -83,6 +83,7 @@ private:
   mock_script script_;
   mock_service_settings settings_;
   time_point start_;
+  bool looks_at_last_;  ///< some rule of the script does: the text is long, and costs
   mock_limits limits_;
   mock_past past_;
   std::uint64_t number_ = 0;

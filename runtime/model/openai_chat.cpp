@@ -7,6 +7,7 @@
 #include "runtime/core/text.hpp"
 #include "runtime/model/chat_text.hpp"
 #include "runtime/model/codecs.hpp"
+#include "runtime/model/plain_reply.hpp"
 #include "runtime/model/reply_reader.hpp"
 #include "runtime/model/request_writer.hpp"
 #include "runtime/model/server_error.hpp"
@@ -294,6 +295,8 @@ public:
   }
 
   [[nodiscard]] model_outcome decode(std::string_view body) const override {
+    if (auto plain = openai::read_plain_reply(body))
+      return *std::move(plain);
     auto read = read_body(body);
     return read ? openai::read_reply(*read) : model_outcome{tl::unexpected(read.error())};
   }

@@ -7,8 +7,6 @@
 namespace troupe {
 namespace {
 
-constexpr json_limits body_limits{.max_bytes = 64u << 20, .max_depth = 64};
-
 std::string why_not_json(std::string_view body, const error& e) {
   auto start = trim(body);
   auto shown = ": " + one_line(body, 160);
@@ -37,9 +35,9 @@ tl::unexpected<model_failure> bad_reply(std::string detail) {
 }
 
 tl::expected<json, model_failure> read_body(std::string_view body) {
-  auto parsed = parse_json(body, body_limits);
+  auto parsed = parse_json(body, reply_limits);
   if (!parsed && !is_utf8(body))
-    if (auto mended = parse_json(to_utf8(body), body_limits))
+    if (auto mended = parse_json(to_utf8(body), reply_limits))
       parsed = std::move(mended);
   if (!parsed)
     return bad_reply(why_not_json(body, parsed.error()));
@@ -52,7 +50,7 @@ tl::expected<json, model_failure> read_body(std::string_view body) {
 
 tl::expected<json, model_failure> read_event_data(std::string_view data) {
   auto parsed =
-    is_utf8(data) ? parse_json(data, body_limits) : parse_json(to_utf8(data), body_limits);
+    is_utf8(data) ? parse_json(data, reply_limits) : parse_json(to_utf8(data), reply_limits);
   if (!parsed)
     return bad_reply("an event of the stream is not JSON (" + one_line(parsed.error().detail, 120)
                      + "): " + one_line(data, 160));
@@ -72,11 +70,12 @@ const json& member(const json& object, std::string_view name) {
 }
 
 std::uint64_t count_of(const json& number) {
+  return number.is_number() ? count_of(number.get<double>()) : 0;
+}
+
+std::uint64_t count_of(double number) {
   constexpr double most_believed = 1e9;
-  if (!number.is_number())
-    return 0;
-  auto x = number.get<double>();
-  return x > 0 && x <= most_believed ? static_cast<std::uint64_t>(x) : 0;
+  return number > 0 && number <= most_believed ? static_cast<std::uint64_t>(number) : 0;
 }
 
 std::string text_of(const json& content) {

@@ -10,6 +10,9 @@
 
 namespace troupe {
 
+/// Of a reply's body, and of an event's data.
+inline constexpr json_limits reply_limits{.max_bytes = 64u << 20, .max_depth = 64};
+
 /// One line: what was wrong with the reply.
 [[nodiscard]] tl::unexpected<model_failure> bad_reply(std::string detail);
 
@@ -27,6 +30,7 @@ namespace troupe {
 /// A count of tokens. One that no reply can have is a server's mistake and would spoil every sum:
 /// 0.
 [[nodiscard]] std::uint64_t count_of(const json& number);
+[[nodiscard]] std::uint64_t count_of(double number);
 
 /// A string, an array of parts ({"text":...} or strings), or nothing.
 [[nodiscard]] std::string text_of(const json& content);

@@ -1,11 +1,10 @@
 #include "runtime/model/shortened_json.hpp"
 
 #include "runtime/core/json.hpp"
+#include "runtime/core/json_tokens.hpp"
 #include "runtime/core/text.hpp"
 
 #include <charconv>
-#include <cstdint>
-#include <cstring>
 
 namespace troupe {
 namespace {
@@ -13,36 +12,6 @@ namespace {
 // It stands on both sides of a replaced string's number; a text that has it already is left alone.
 constexpr char mark = '\1';
 constexpr std::string_view escaped_mark = "\\u0001";
-
-constexpr std::uint64_t each_byte(std::uint64_t c) {
-  return c * 0x0101010101010101u;
-}
-
-/// True when one of the eight is a quote, a backslash, a control character or beyond ASCII.
-/// Source  Bit Twiddling Hacks, "Determine if a word has a zero byte".
-bool any_special(std::uint64_t eight) {
-  constexpr auto top = each_byte(0x80);
-  auto quote = eight ^ each_byte('"');
-  auto backslash = eight ^ each_byte('\\');
-  return ((((quote - each_byte(1)) & ~quote) | ((backslash - each_byte(1)) & ~backslash)
-           | ((eight - each_byte(0x20)) & ~eight) | eight)
-          & top)
-         != 0;
-}
-
-std::size_t first_special(std::string_view text, std::size_t at) {
-  for (std::uint64_t eight = 0; at + sizeof eight <= text.size(); at += sizeof eight) {
-    std::memcpy(&eight, text.data() + at, sizeof eight);
-    if (any_special(eight))
-      break;
-  }
-  for (; at < text.size(); ++at) {
-    auto c = static_cast<unsigned char>(text[at]);
-    if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
-      break;
-  }
-  return at;
-}
 
 struct string_end {
   std::size_t at = std::string_view::npos;  ///< of the closing quote
@@ -107,21 +76,23 @@ std::string shortened_json::restored(std::string_view parsed) const {
     out += parsed.substr(0, begin);
     parsed.remove_prefix(begin + 1);
     auto end = parsed.find(mark);
-    out += string_of(parsed.substr(0, end));
+    append_string(out, parsed.substr(0, end));
     parsed.remove_prefix(end == std::string_view::npos ? parsed.size() : end + 1);
   }
-  return out += parsed;
+  out += parsed;
+  return out;
 }
 
-std::string shortened_json::string_of(std::string_view number) const {
+void shortened_json::append_string(std::string& out, std::string_view number) const {
   std::size_t i = 0;
   std::from_chars(number.data(), number.data() + number.size(), i);
   if (i >= strings_.size())
-    return {};
+    return;
   auto text = strings_[i];
   if (text.find('\\') == std::string_view::npos)
-    return std::string{text};
-  return json::parse("\"" + std::string{text} + "\"", nullptr, false).get<std::string>();
+    out += text;
+  else
+    out += json::parse("\"" + std::string{text} + "\"", nullptr, false).get<std::string>();
 }
 
 }  // namespace troupe

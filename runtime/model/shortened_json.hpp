@@ -25,7 +25,7 @@ public:
 
 private:
   void replace(std::size_t from, std::size_t to);
-  [[nodiscard]] std::string string_of(std::string_view number) const;
+  void append_string(std::string& out, std::string_view number) const;
 
   std::string_view whole_;
   std::string short_;

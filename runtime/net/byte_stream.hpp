@@ -49,6 +49,15 @@ public:
       socket_.async_read_some(into, std::move(handler));
   }
 
+  /// Takes what is there now, without waiting: the number of bytes, 0 for none. An end or a failure
+  /// is left for the next read, and TLS hands out nothing this way.
+  [[nodiscard]] std::size_t read_ready(asio::mutable_buffer into) {
+    if (tls_)
+      return 0;
+    auto n = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
   /// Writes all pieces, which must stay valid until the handler is called. A plain socket gets
   /// them in one gathered write; TLS makes a record of each, so small ones are joined first.
   template <class Handler>

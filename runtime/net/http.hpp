@@ -167,6 +167,9 @@ public:
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;  ///< 0: the system picks
     std::size_t max_body_bytes = 64u << 20;
+    /// A client whose system takes nothing of an answer for this long is cut off, within twice the
+    /// time; 0: it may keep the answer waiting for ever.
+    millis stuck_after{60'000};
     std::string certificate_file{};  ///< PEM; with key_file: serve TLS
     std::string key_file{};
   };

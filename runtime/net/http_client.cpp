@@ -403,6 +403,7 @@ http_client::ticket http_client::send(http_request request, time_point deadline,
   c->stream = std::move(how);
   c->done = std::move(done);
   auto header = request_head(request, request.to.scheme == "http" ? c->via : nullptr);
+  request.headers = {};  // freed where it was made: the reactor's thread would pay more for it
   c->out = std::make_shared<const outgoing>(outgoing{std::move(header), std::move(request)});
   s.submit(std::move(c), 0);
   return id;

@@ -52,6 +52,7 @@ public:
   [[nodiscard]] bool is_quiet() { return stream_->is_quiet(); }
 
 private:
+  void note_earlier(const outgoing& out);
   void write(const std::shared_ptr<const outgoing>& out);
   void read();
   void on_read(error_code ec, std::size_t bytes);
@@ -64,8 +65,10 @@ private:
   std::unique_ptr<byte_stream> stream_;
   http_reader reader_;
   bool written_ = false;
-  bool refused_whole_ = false;                 ///< the write failed before its first byte
-  std::optional<std::uint64_t> acknowledged_;  ///< before this exchange
+  bool refused_whole_ = false;  ///< the write failed before its first byte
+  /// What the peer's system has acknowledged when all requests before this one have come there.
+  std::optional<std::uint64_t> earlier_bytes_;
+  std::uint64_t own_bytes_ = 0;  ///< of this exchange's request
   http_phase phase_ = http_phase::sending;
   ended_fn ended_;
   piece_fn piece_;

@@ -185,7 +185,7 @@ result<void> http_reader::feed(std::string_view bytes) {
   else
     s.pending.assign(rest);
   // Beast bounds the header and the body, but neither the line before a chunk nor the trailers.
-  if (ok && s.pending.size() > max_unparsed)
+  if (ok && !done() && s.pending.size() > max_unparsed)
     return fail(errc::over_budget, "a line between the parts of the body is longer than "
                                      + std::to_string(max_unparsed) + " bytes");
   return ok;

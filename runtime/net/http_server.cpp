@@ -3,6 +3,7 @@
 #include "runtime/net/http_answer.hpp"
 #include "runtime/net/http_reader.hpp"
 #include "runtime/net/on_reactor.hpp"
+#include "runtime/net/tcp_progress.hpp"
 #include "runtime/net/tls.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -12,8 +13,10 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -35,10 +38,13 @@ struct http_server::impl : std::enable_shared_from_this<http_server::impl> {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::size_t> open{0};
   std::unordered_set<session_ptr> sessions;
+  std::vector<char> large_buffer;  // of whoever reads just now
 
   result<void> bind();
   void accept();
   void took(asio::ip::tcp::socket socket);
+  void watch();
+  void drop_stuck();
   void shut();
 };
 
@@ -107,9 +113,11 @@ public:
     auto chunked = version_ >= 11;
     chunk_head_ = chunked ? chunk_head(bytes) : std::string{};
     auto tail = chunk_tail(bytes, piece_.then == body_piece::next::end);
+    unsent_ = true;
     stream_.write({asio::buffer(head_), asio::buffer(chunk_head_), asio::buffer(piece_.bytes),
                    asio::buffer(tail.data(), chunked ? tail.size() : 0)},
                   [self = shared_from_this()](const error_code& ec, std::size_t) {
+                    self->unsent_ = false;
                     self->head_.clear();
                     if (ec)
                       self->close();
@@ -118,10 +126,21 @@ public:
                   });
   }
 
+  /// True when the client has taken nothing of what is being written since this was asked last.
+  [[nodiscard]] bool is_stuck() {
+    auto before = std::exchange(taken_, std::nullopt);
+    if (unsent_)
+      taken_ = acknowledged_bytes(stream_.socket().native_handle());
+    return taken_ && taken_ == before;
+  }
+
+  void drop() { end_badly(true); }
+
   [[nodiscard]] reactor& io() const { return owner_->io; }
 
 private:
   static constexpr std::size_t max_read_ahead = 64u << 10;
+  static constexpr std::size_t large_read = 128u << 10;
 
   void read() {
     if (closed_ || reading_ || reader_.waiting() > max_read_ahead)
@@ -141,12 +160,28 @@ private:
       refuse(ok.error());
       return;
     }
+    if (bytes.size() == buffer_.size() && !take_ready())
+      return;
     if (ec) {
       close();
       return;
     }
     take();
     read();
+  }
+
+  /// The buffer was full: more of a large body is there, most likely, and is fetched in portions
+  /// larger than what each connection could have a buffer for. False: it was refused.
+  bool take_ready() {
+    if (reader_.done())
+      return true;
+    auto& buffer = owner_->large_buffer;
+    buffer.resize(large_read);
+    auto bytes = stream_.read_ready(asio::buffer(buffer));
+    auto ok = reader_.feed({buffer.data(), bytes});
+    if (!ok)
+      refuse(ok.error());
+    return ok.has_value();
   }
 
   /// Hands on the request, once it is whole and the last one has been answered.
@@ -183,7 +218,9 @@ private:
   }
 
   void write(const std::vector<asio::const_buffer>& pieces) {
+    unsent_ = true;
     stream_.write(pieces, [self = shared_from_this()](const error_code& ec, std::size_t) {
+      self->unsent_ = false;
       self->written(ec);
     });
   }
@@ -236,8 +273,10 @@ private:
   unsigned version_ = 11;  ///< of the request
   bool reading_ = false;
   bool writing_ = false;
-  bool busy_ = false;         ///< the handler has a request that is not answered yet
-  bool close_after_ = false;  ///< the answer being written is the last
+  bool unsent_ = false;                 ///< some bytes of the answer are not with the kernel yet
+  std::optional<std::uint64_t> taken_;  ///< by the client, when is_stuck() was asked last
+  bool busy_ = false;                   ///< the handler has a request that is not answered yet
+  bool close_after_ = false;            ///< the answer being written is the last
   bool head_only_ = false;
   bool invited_ = false;
   bool closed_ = false;
@@ -361,6 +400,24 @@ void http_server::impl::took(asio::ip::tcp::socket socket) {
   made->start();
 }
 
+void http_server::impl::watch() {
+  if (opts.stuck_after > millis{0})
+    io.in(opts.stuck_after, [weak = weak_from_this()] {
+      if (auto self = weak.lock(); self && self->acceptor.is_open())
+        self->drop_stuck();
+    });
+}
+
+void http_server::impl::drop_stuck() {
+  std::vector<session_ptr> stuck;
+  for (auto& s : sessions)
+    if (s->is_stuck())
+      stuck.push_back(s);
+  for (auto& s : stuck)
+    s->drop();
+  watch();
+}
+
 void http_server::impl::shut() {
   error_code ignored;
   acceptor.close(ignored);
@@ -378,7 +435,10 @@ result<std::unique_ptr<http_server>> http_server::listen(reactor& io, options op
   auto made = std::make_shared<impl>(io, std::move(opts), std::move(handler));
   if (auto bound = made->bind(); !bound)
     return fail(bound.error());
-  io.post([made] { made->accept(); });
+  io.post([made] {
+    made->accept();
+    made->watch();
+  });
   return std::unique_ptr<http_server>{new http_server{std::move(made)}};
 }
 

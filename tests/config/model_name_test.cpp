@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
+
 using namespace troupe;
 using test::environment;
 
@@ -27,6 +29,20 @@ TEST_CASE("a provider's name gives its address and the variable of its key", "[m
   auto got = parse_model_name(named("openai/gpt-4.1"), environment({{"OPENAI_API_KEY", "k"}}));
   REQUIRE(got);
   CHECK(*got == model_target{"openai", "gpt-4.1", "https://api.openai.com/v1", "OPENAI_API_KEY"});
+}
+
+TEST_CASE("servers and gateways are found where their own documentation says", "[model_name]") {
+  for (auto [model, base_url, key] :
+       {std::array{"vllm/m", "http://localhost:8000/v1", ""},
+        std::array{"llamacpp/m", "http://localhost:8080/v1", ""},
+        std::array{"ollama/m", "http://localhost:11434/v1", ""},
+        std::array{"openrouter/a/m", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"},
+        std::array{"anthropic/m", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"}}) {
+    auto got = parse_model_name(named(model), environment({{key, "k"}}));
+    REQUIRE(got);
+    CHECK(got->base_url == base_url);
+    CHECK(got->key_variable == key);
+  }
 }
 
 TEST_CASE("only the first slash ends the provider", "[model_name]") {

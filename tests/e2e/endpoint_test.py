@@ -107,6 +107,32 @@ class Endpoints(TroupeTest):
             self.assertEqual(len(server.requests), 1)
         self.assert_one_clear_line(done, "Incorrect API key", code=4)
 
+    def test_what_the_user_has_to_mend_is_told_in_one_line_and_asked_once(self):
+        def refusal(message, code):
+            return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
+
+        for status, body, words in (
+                (404, refusal("The model 'fake' does not exist", "model_not_found"),
+                 ("'fake' does not exist", "check the model name and the base URL")),
+                (404, "<html><body>nginx</body></html>", ("a web page", "check the base URL and the proxy")),
+                (301, "", ("redirects to https://elsewhere", "check the base URL")),
+                (400, refusal("Invalid schema for response_format: 'x' is not permitted", "invalid_schema"),
+                 ("Invalid schema", "change the schema")),
+                (402, refusal("no credit", "insufficient_quota"), ("no credit", "billing"))):
+            with self.subTest(status=status, words=words), FakeEndpoint(
+                    lambda n, b, status=status, body=body: (status, {"location": "https://elsewhere"}, body)) as server:
+                done = self.troupe("run", "?", "--agent", "tool", "--model", "openai/fake",
+                                   "--base-url", server.url, OPENAI_API_KEY="sk-test")
+                self.assert_one_clear_line(done, *words, code=4)
+                self.assertEqual(len(server.requests), 1)
+
+    def test_a_web_page_in_place_of_a_reply_is_tried_again_a_few_times_only(self):
+        with FakeEndpoint(lambda n, b: (200, {"content-type": "text/html"}, "<html>portal</html>")) as server:
+            done = self.troupe("run", "?", "--agent", "tool", "--model", "openai/fake", "--attempts", 3,
+                               "--base-url", server.url, OPENAI_API_KEY="sk-test")
+            self.assert_one_clear_line(done, "a web page", "check the base URL", "3 tries", code=4)
+            self.assertEqual(len(server.requests), 3)
+
     def test_a_run_streams_its_reply_and_shows_it(self):
         pieces = ["Thought: \u00e9asy.\n<co", "de>\nfinal_answer(", "3)\n</code>"]
         chunks = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]

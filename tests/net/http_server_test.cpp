@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <stdexcept>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,25 +16,61 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// A connection that sends one thing, and reads when it is told to.
+class silent_client {
+public:
+  explicit silent_client(std::uint16_t port, std::string_view bytes = {})
+    : fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    send(bytes);
+  }
+  ~silent_client() { ::close(fd_); }
+  silent_client(const silent_client&) = delete;
+  silent_client& operator=(const silent_client&) = delete;
+
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      must(n > 0);
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+
+  /// 0 at the end.
+  std::size_t read_some(std::size_t most) {
+    buffer_.resize(most);
+    auto n = ::recv(fd_, buffer_.data(), most, 0);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
+  /// Reads until the server closes or `enough` bytes came.
+  std::string read(std::size_t enough) {
+    std::string got;
+    for (std::size_t n = 1; n > 0 && got.size() < enough; got.append(buffer_, 0, n))
+      n = read_some(64u << 10);
+    return got;
+  }
+
+private:
+  int fd_;
+  std::string buffer_;
+};
+
 /// Writes `bytes` to a fresh connection and reads until the server closes or `enough` bytes came.
 std::string talk(std::uint16_t port, std::string_view bytes, std::size_t enough) {
-  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL)
-          == static_cast<ssize_t>(bytes.size()));
-  std::string got;
-  char buffer[4096];
-  while (got.size() < enough) {
-    auto n = ::recv(fd, buffer, sizeof buffer, 0);
-    if (n <= 0)
-      break;
-    got.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(fd);
+  return silent_client{port, bytes}.read(enough);
+}
+
+/// The same for what neither side's buffers hold: written and read at once, to the end.
+std::string talk_both_ways(std::uint16_t port, std::string_view bytes) {
+  silent_client client{port};
+  std::thread writer{[&] { client.send(bytes); }};
+  auto got = client.read(static_cast<std::size_t>(-1));
+  writer.join();
   return got;
 }
 
@@ -155,6 +192,67 @@ TEST_CASE("a destroyed server has closed its port and its connections", "[server
   auto refused = fetch(client, get(local(port)));
   REQUIRE(!refused);
   CHECK(contains(refused.error().what.detail, "connection refused"));
+}
+
+TEST_CASE("large bodies that follow each other without a pause are told apart", "[server]") {
+  reactor io;
+  auto server = serve(io, [](server_request r, const auto& respond) {
+    auto plain = r.body.find_first_not_of(r.target[1]) == std::string::npos;
+    respond(text(r.target + (plain ? std::to_string(r.body.size()) : " was mixed up")));
+  });
+  constexpr std::size_t bytes = 300'000;
+  std::string requests;
+  for (auto c : {'a', 'b', 'c'})
+    requests += "POST /" + std::string{c} + " HTTP/1.1\r\ncontent-length: " + std::to_string(bytes)
+                + "\r\n\r\n" + std::string(bytes, c);
+  for (int i = 0; i < 20'000; ++i)  // more than is read at once, behind a body's end
+    requests += "GET /d HTTP/1.1\r\n\r\n";
+  requests += "GET /e HTTP/1.1\r\nconnection: close\r\n\r\n";
+  auto got = talk_both_ways(server->port(), requests);
+  for (auto* answer : {"/a300000", "/b300000", "/c300000", "/e0"})
+    CHECK(contains(got, "\r\n\r\n" + std::string{answer}));
+  CHECK(!got.ends_with("mixed up"));
+}
+
+TEST_CASE("a client that takes nothing of its answer is cut off, others are served", "[server]") {
+  reactor io;
+  constexpr std::size_t bytes = 32u << 20;  // Linux lets a socket's buffers grow to 4 and 6 MB
+  auto server = serve(io,
+                      [](server_request r, const auto& respond) {
+                        respond(text(r.target == "/large" ? std::string(bytes, 'x') : "small"));
+                      },
+                      {.stuck_after = 100ms});
+  http_client client{io, {}};
+  silent_client silent{server->port(), "GET /large HTTP/1.1\r\n\r\n"};
+  CHECK(good(fetch(client, get(local(server->port())))).body == "small");
+  CHECK(server->accepted() == 2);
+  CHECK(becomes([&] { return server->open() == 1; }));
+  CHECK(good(fetch(client, get(local(server->port())))).body == "small");
+  CHECK(server->accepted() == 2);
+}
+
+TEST_CASE("a client that reads slowly, or waits for its answer, is not cut off", "[server]") {
+  reactor io;
+  constexpr std::size_t bytes = 24u << 20;
+  auto server = serve(io,
+                      [&io](server_request r, http_server::respond_fn respond) {
+                        if (r.target == "/late")
+                          io.in(1500ms, [respond = std::move(respond)] { respond(text("late")); });
+                        else
+                          respond(text(std::string(bytes, 'x')));
+                      },
+                      {.stuck_after = 500ms});
+  http_client client{io, {}};
+  pending late;
+  client.send(get(local(server->port()), "/late"), never, late.done());
+  silent_client slow{server->port(), "GET / HTTP/1.1\r\nconnection: close\r\n\r\n"};
+  std::size_t got = 0;
+  for (std::size_t n = 1; n > 0; got += n) {
+    n = slow.read_some(512u << 10);
+    std::this_thread::sleep_for(30ms);
+  }
+  CHECK(got > bytes);
+  CHECK(good(late.wait()).body == "late");
 }
 
 TEST_CASE("a port that is taken, and an address that is none, are errors", "[server]") {
