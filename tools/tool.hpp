@@ -40,11 +40,11 @@ public:
   [[nodiscard]] std::vector<tool_spec> specs() const;
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
 
-  /// Checks `arguments` (an object, null for none, or one value for the only parameter) against the
-  /// tool's schema, after values were turned into its types where nothing is lost ("3" into 3),
-  /// fills in defaults (for null too, where that is no value of its own), and calls it. Unknown
-  /// names are refused unless the schema allows additional properties. The one check for calls from
-  /// code and from models. Never throws. Thread-safe.
+  /// Checks `arguments` (an object, null for none, or one value for the only parameter or the only
+  /// required one) against the tool's schema, after values were turned into its types where nothing
+  /// is lost ("3" into 3), fills in defaults (for null too, where that is no value of its own), and
+  /// calls it. Unknown names are refused unless the schema allows additional properties. The one
+  /// check for calls from code and from models. Never throws. Thread-safe.
   /// Errors  not_found (lists the names), invalid_argument (says what to change), or the tool's.
   [[nodiscard]] result<json> call(std::string_view name, const json& arguments,
                                   const tool_context& context) const;

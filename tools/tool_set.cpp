@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -81,15 +83,25 @@ std::string wrong_names(const tool_spec& spec, const json& schema, const json& a
   return out.empty() ? out : out + "\nThe call is " + parameter_list(spec);
 }
 
-/// Arguments as an object: none for null, and one lone value for the only parameter.
+/// The parameter that a lone value is for: the only one, or the only one that is required.
+std::optional<std::string> lone_parameter(const json& schema) {
+  auto& properties = schema["properties"];
+  if (properties.size() == 1)
+    return properties.begin().key();
+  auto required = schema.value("required", json::array());
+  if (required.size() == 1)
+    return required[0].get<std::string>();
+  return std::nullopt;
+}
+
+/// Arguments as an object: none for null, and one lone value where it is clear what it is.
 result<json> named_arguments(const tool_spec& spec, const json& schema, const json& arguments) {
   if (arguments.is_null())
     return json::object();
   if (arguments.is_object())
     return arguments;
-  auto& properties = schema["properties"];
-  if (properties.size() == 1)
-    return json{{properties.begin().key(), arguments}};
+  if (auto name = lone_parameter(schema))
+    return json{{*name, arguments}};
   return fail(errc::invalid_argument, spec.name + ": the arguments are "
                                         + std::string{json_type_name(arguments)}
                                         + " but must be an object of names and values\nThe call is "

@@ -93,6 +93,26 @@ TEST_CASE("hooks hear everything in its order", "[hooks]") {
   CHECK(run.noted().empty());
 }
 
+TEST_CASE("hooks hear of plans and forced answers as of steps, each at its points alone",
+          "[hooks]") {
+  std::string models, steps;
+  auto of_models = make_hook("models", {hook_point::before_model}, [&](const hook_event& e) {
+    models += std::to_string(e.what.value("step", -1)) + " ";
+    return verdict::go_on();
+  });
+  auto of_steps = make_hook("steps", {hook_point::after_step}, [&](const hook_event& e) {
+    steps += std::to_string(e.what.value("step", -1)) + " ";
+    return verdict::go_on();
+  });
+  agent_options o;
+  o.planning_interval = 5;
+  o.max_steps = 1;
+  hooked_run run{{of_models, of_steps}, {"1. think", code("x = 1"), "one"}, o};
+  CHECK(run.ends->front().end.end == run_end::max_steps);
+  CHECK(models == "0 1 2 ");
+  CHECK(steps == "1 ");
+}
+
 TEST_CASE("a hook changes the code that is run", "[hooks]") {
   auto change = make_hook("rewriter", {hook_point::before_code}, [](const hook_event& e) {
     return verdict::change({{"code", "# seen\n" + e.what["code"].get<std::string>()}});

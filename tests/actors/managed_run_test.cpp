@@ -25,6 +25,16 @@ TEST_CASE("a manager gets its agent's report, and pays for it", "[managed_run]")
   CHECK(run.observations().find("Report of 'search':\n4") != std::string::npos);
 }
 
+TEST_CASE("a plain text in place of arguments is the agent's task", "[managed_run]") {
+  team_run run{lines({{"manager", {call("search", "Look up X."), answer("X is 4")}},
+                      {"search", {answer("4")}}}),
+               {member("search")}};
+  run.start();
+  CHECK(run.end().end == run_end::success);
+  CHECK(run.model->requests[1].find("Look up X.") != std::string::npos);
+  CHECK(run.observations().find("Report of 'search':\n4") != std::string::npos);
+}
+
 TEST_CASE("a child's events stand under its own run, and name the call", "[managed_run]") {
   team_run run{lines({{"manager", {call("search", {{"task", "Look up X."}}), answer("ok")}},
                       {"search", {answer("4")}}}),

@@ -53,6 +53,17 @@ TEST_CASE("a cancelled run ends in every state, abandoning what is in flight", "
   }
 }
 
+TEST_CASE("an interrupt after a step keeps that step, and counts it", "[ends]") {
+  scripted_run run;
+  run.start().on(code("print(1)")).on(printed("1\n"));
+  run.on(cancel_requested{"a callback has seen enough"});
+  CHECK(run.the<finish>().end == run_end::cancelled);
+  CHECK(run.the<finish>().turns == 1);
+  CHECK(run.the<finish>().snippets == 1);
+  CHECK(run.agent.messages().size() == 4);
+  CHECK(run.agent.messages().message(3).find("Execution logs") != std::string_view::npos);
+}
+
 TEST_CASE("a passed deadline ends in every state of a started run, abandoning first", "[ends]") {
   for (auto& s : stages()) {
     if (!s.in_flight)

@@ -1,3 +1,4 @@
+#include "runtime/agent/managed_agent.hpp"
 #include "tests/agent/agent_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -131,6 +132,35 @@ TEST_CASE("at max steps one answer is forced, with other messages around the mem
   CHECK(run.the<finish>().answer == value{"about 2", "about 2"});
   CHECK(run.the<finish>().turns == 3);
   CHECK(run.noted("final_answer")["forced"] == true);
+}
+
+TEST_CASE("a run that is made to answer is told of step by step, and of its answer once",
+          "[loop]") {
+  auto o = options_for_tests();
+  o.max_steps = 2;
+  scripted_run run{o};
+  std::string told;
+  auto next = [&](const agent_event& e) {
+    run.on(e);
+    for (auto& n : run.all<note>())
+      told += n.kind + std::to_string(n.payload.value("step", 0)) + " ";
+  };
+  next(run_started{"T", {}});
+  for (auto& event : std::vector<agent_event>{code("a"), printed("1"), code("b"), printed("2")})
+    next(event);
+  next(reply("two"));
+  CHECK(told == "action1 observation1 action2 observation2 final_answer3 ");
+}
+
+TEST_CASE("the tokens of all calls are summed, and a reply that tells none adds none", "[loop]") {
+  auto o = options_for_tests();
+  o.max_steps = 2;
+  scripted_run run{o};
+  auto says = [](std::string text, token_usage used) { return reply(std::move(text), used); };
+  run.start().on(says("<code>a</code>", {100, 10, 50, 0})).on(printed("1"));
+  run.on(says("<code>b</code>", {})).on(printed("2")).on(says("two", {200, 5, 100, 3}));
+  CHECK(run.the<finish>().tokens
+        == token_usage{.input = 300, .output = 15, .cached = 150, .reasoning = 3});
 }
 
 TEST_CASE("the forced answer passes the same checks as any other", "[loop]") {
@@ -338,6 +368,29 @@ TEST_CASE("a closing tag that is part of the opening one is no stop sequence", "
   run.start();
   CHECK(run.the<ask_model>().request.settings->stop
         == std::vector<std::string>{"END", "Observation:", "Calling tools:"});
+}
+
+TEST_CASE("agents of a team share names of tools, but none with their manager's own", "[loop]") {
+  auto with_search = [](std::string name) {
+    auto o = options_for_tests();
+    o.name = std::move(name);
+    o.description = "Looks things up.";
+    o.tools.push_back(final_answer_spec());
+    o.tools.back().name = "search";
+    o.tools.back().ends_run = false;
+    return o;
+  };
+  auto manager = with_search("manager");
+  for (auto* name : {"north", "south"}) {
+    auto child = with_search(name);
+    CHECK(define_agent(child));
+    manager.managed.push_back(managed_agent_tool(child));
+  }
+  CHECK(define_agent(manager));
+  manager.managed.push_back(managed_agent_tool(with_search("north")));
+  CHECK(contains(define_agent(manager).error().detail, "'north': the name is taken by another"));
+  manager.managed.back() = managed_agent_tool(with_search("search"));
+  CHECK(contains(define_agent(manager).error().detail, "'search': the name is taken by another"));
 }
 
 TEST_CASE("options that cannot work are refused with the reason", "[loop]") {

@@ -209,11 +209,14 @@ TEST_CASE("a schema that refers to itself ends with the value", "[tools]") {
         == json::parse(R"({"x":[1,[2,[3]]]})"));
 }
 
-TEST_CASE("a lone value is that of the only parameter", "[tools]") {
+TEST_CASE("a lone value is that of the only parameter, or of the only one that is required",
+          "[tools]") {
   auto one = typed(R"({"type":"integer"})");
   CHECK(*one.call("f", 3, {}) == json{{"x", 3}});
   CHECK(*one.call("f", "3", {}) == json{{"x", 3}});
   auto two = with(echo("f", R"({"properties":{"a":{},"b":{}}})"));
+  auto task = with(echo("f", R"({"properties":{"more":{},"task":{}},"required":["task"]})"));
+  CHECK(*task.call("f", "look", {}) == json{{"task", "look"}});
   CHECK(refusal(two, "3")
         == "f: the arguments are a string but must be an object of names and "
            "values\nThe call is f(a, b)");

@@ -39,6 +39,22 @@ CONTRACT_CASE("a soft deadline interrupts the code and keeps its state", "[ends]
   }
 }
 
+CONTRACT_CASE("the time limit holds in functions, and begins anew with each snippet", "[ends]") {
+  auto s = fx.open();
+  fx.run(*s, "n = 0\ndef spin():\n  while True: pass\ndef f(): spin()");
+  auto within = [&](millis limit, std::string code) {
+    return fx.run(*s,
+                  snippet{.code = std::move(code), .soft_deadline = steady_clock::now() + limit});
+  };
+  for (auto* code : {"f()", "list(map(lambda _: spin(), [1]))",
+                     "while True:\n  try: spin()\n  finally: n += 1"}) {
+    INFO(code);
+    CHECK(within(200ms, code).end == snippet_end::soft_timeout);
+    CHECK(describe(within(20s, "sum(range(100_000))\nn")) == "ok");
+  }
+  CHECK(tagged(fx.run(*s, "n")) == "1");
+}
+
 CONTRACT_CASE("an interrupt just before a call that waits ends the wait all the same", "[ends]") {
   auto s = fx.open();
   fx.run(*s, "import ctypes\nn = 7\nlibc = ctypes.CDLL(None)");

@@ -75,6 +75,44 @@ CONTRACT_CASE("a failed assertion without a text shows its condition", "[errors]
   CHECK(describe(fx.run(*s, "n = 3\nassert n > 5")) == "raised AssertionError: assert n > 5");
 }
 
+CONTRACT_CASE("a key that a dict has not is told with the nearest that it has", "[errors]") {
+  auto s = fx.open();
+  fx.run(*s, "d = {'city': 1, '7': 2, 'deep': [{'name': 3}], (1, 2): 4}");
+  CHECK(describe(fx.run(*s, "print(d['citty'])"))
+        == "raised KeyError: 'citty' (did you mean 'city'?)");
+  CHECK(describe(fx.run(*s, "k = 7\nd[k]")) == "raised KeyError: 7 (did you mean '7'?)");
+  CHECK(describe(fx.run(*s, "def f(x):\n  return x['city'] + x['deep'][0]['nome']\nf(d)"))
+        == "raised KeyError: 'nome' (did you mean 'name'?)");
+  CHECK(describe(fx.run(*s, "f(d)")) == "raised KeyError: 'nome' (did you mean 'name'?)");
+  for (auto* far : {"d['unlike']", "d[(1, 3)]", "d.pop('citty')", "raise KeyError('citty')",
+                    "import os\nos.environ['HOMME']"}) {
+    INFO(far);
+    auto o = fx.run(*s, far);
+    REQUIRE(o.error);
+    CHECK(o.error->type == "KeyError");
+    CHECK(o.error->message.find("did you mean") == std::string::npos);
+  }
+}
+
+CONTRACT_CASE("the search for a near key is bounded, and runs none of the code's own methods",
+              "[errors]") {
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, "big = {i: i for i in range(100_000)}\nbig['end'] = 1\nbig['ends']"))
+        == "raised KeyError: 'ends'");
+  CHECK(describe(fx.run(*s, "wide = {'x' * 100_000: 1}\nwide['x' * 99_999 + 'y']"))
+          .starts_with("raised KeyError: 'xxx"));
+  CHECK(describe(fx.run(*s, "class D(dict):\n  def __iter__(self): raise SystemExit\n"
+                            "own = D(city=1)\nown['citty']"))
+        == "raised KeyError: 'citty'");
+}
+
+CONTRACT_CASE("a text with a key in place of a number says what it wants", "[errors]") {
+  auto s = fx.open();
+  auto o = fx.run(*s, "row = '{\"a\": 1}'\nrow['a']");
+  CHECK(describe(o).starts_with("raised TypeError: string indices must be integers"));
+  CHECK(o.error->line == 2);
+}
+
 CONTRACT_CASE("a reply that may be prose runs when it is Python and only then", "[errors]") {
   auto s = fx.open();
   auto o = fx.run(*s, snippet{.code = "I think the answer is 4.", .may_be_prose = true});

@@ -11,6 +11,7 @@ CONTRACT_CASE("final_answer ends the snippet at once, from anywhere", "[final]")
          "def f():\n  def g(): final_answer(5)\n  g()\n  print('after')\nf()\nprint('after')",
          "try:\n  final_answer(5)\nexcept Exception:\n  pass\nprint('after')",
          "[final_answer(5) for _ in range(3)]\nprint('after')",
+         "s = 'final_answer(7)'\nfinal_answer(5)\nprint('after')",
        }) {
     INFO(code);
     auto o = fx.run(*s, code);
@@ -19,6 +20,15 @@ CONTRACT_CASE("final_answer ends the snippet at once, from anywhere", "[final]")
     CHECK(tagged(o) == "5");
     CHECK(o.logs.empty());
   }
+}
+
+CONTRACT_CASE("an answer may be a text about final_answer", "[final]") {
+  auto s = fx.open(spec_with({final_answer_spec()}));
+  CHECK(!fx.run(*s, "print('final_answer(5)')\n'final_answer(6)'").is_final);
+  auto o = fx.run(*s, "final_answer('I call final_answer(5)')\nprint('after')");
+  CHECK(o.is_final);
+  CHECK(tagged(o) == "\"I call final_answer(5)\"");
+  CHECK(o.logs.empty());
 }
 
 CONTRACT_CASE("an answer that a bare except swallowed still is the answer, the first one counts",
@@ -43,6 +53,14 @@ CONTRACT_CASE("a final answer from a thread counts", "[final]") {
 CONTRACT_CASE("a variable called final_answer does not erase the tool", "[final]") {
   auto s = fx.open(spec_with({final_answer_spec()}));
   CHECK(tagged(fx.run(*s, "final_answer = 3.21\nfinal_answer(final_answer)")) == "3.21");
+}
+
+CONTRACT_CASE("an attribute or a key called final_answer is left alone", "[final]") {
+  auto s = fx.open(spec_with({final_answer_spec()}));
+  fx.run(*s, "class C: pass\nobj, d = C(), {}");
+  CHECK(describe(fx.run(*s, "obj.final_answer = 5\nd['final_answer'] = 6")) == "ok");
+  CHECK(tagged(fx.run(*s, "[vars(obj), d]")) == R"([{"final_answer":5},{"final_answer":6}])");
+  CHECK(tagged(fx.run(*s, "final_answer(obj.final_answer)")) == "5");
 }
 
 CONTRACT_CASE("assigning to final_answer without a call is an error before anything runs",
