@@ -142,15 +142,14 @@ private:
         tell_hooks(hook_point::after_step, [&] { return x->payload; });
     }
     committing_ = true;
-    log.commit(std::move(kept),
-               [this, commands = std::move(commands), then = std::move(w.then)]() mutable {
-                 committing_ = false;
-                 for (auto& c : commands)
-                   execute(std::move(c));
-                 if (then)
-                   then();
-                 fold_waiting();
-               });
+    log.commit(kept, [this, commands = std::move(commands), then = std::move(w.then)]() mutable {
+      committing_ = false;
+      for (auto& c : commands)
+        execute(std::move(c));
+      if (then)
+        then();
+      fold_waiting();
+    });
   }
 
   /// The event itself; its start also says which sample it is of, or which call of a manager's, so

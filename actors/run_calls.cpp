@@ -75,7 +75,7 @@ void run_calls::on_wanted(tool_wanted x) {
   ++core_.totals.tool_calls;
   auto kept = core_.log.collect();
   keep_call(kept, x.call.id, x.call.tool, x.call.arguments);
-  core_.log.commit(std::move(kept), [this, x = std::move(x)]() mutable {
+  core_.log.commit(kept, [this, x = std::move(x)]() mutable {
     auto& c = x.call;
     auto shown =
       core_.hooked(hook_point::before_tool) ? call_shown(c.id, c.tool, c.arguments) : json{};
@@ -125,8 +125,8 @@ void run_calls::start_child(const managed_agent& who, call_id call, const json& 
   kept.add("child_started", [&] {
     return json{{"call", call.value}, {"agent", who.tool.name}, {"run", run.value}};
   });
-  core_.log.commit(std::move(kept), [this, &who, run, call, box = std::move(box),
-                                     task = managed_task(*who.agent->agent, *fitted)]() mutable {
+  core_.log.commit(kept, [this, &who, run, call, box = std::move(box),
+                          task = managed_task(*who.agent->agent, *fitted)]() mutable {
     // Nobody waits for it any more when the code that called has ended meanwhile.
     if (core_.machine.finished() || (box && !code_.any()))
       return;
@@ -220,7 +220,7 @@ void run_calls::settle(const caf::actor& box, tool_replied reply, const std::str
   }
   auto kept = core_.log.collect();
   kept.add("tool_replied", [&] { return to_json(reply); });
-  core_.log.commit(std::move(kept), std::move(tell));
+  core_.log.commit(kept, std::move(tell));
 }
 
 caf::actor run_calls::host_for(const std::string& tool) {

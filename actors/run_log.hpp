@@ -40,7 +40,7 @@ public:
 
   /// Runs `then` once all of it is durable; at once when nothing is kept.
   template <class Then>
-  void commit(collector kept, Then then) {
+  void commit(const collector& kept, Then then) {
     if (!kept.entry_ || kept.entry_->events.empty())
       then();
     else
@@ -52,7 +52,7 @@ public:
   void keep(std::string kind, Make make) {
     auto kept = collect();
     kept.add(std::move(kind), std::move(make));
-    commit(std::move(kept), [] {});
+    commit(kept, [] {});
   }
 
   /// Shows, and does not keep.
