@@ -34,15 +34,16 @@ CONTRACT_CASE("ways around the import list reach nothing of the host's", "[impor
   spec.imports = {"random", "queue"};
   auto s = fx.open(spec);
   CHECK(fx.run(*s, "import random, queue\nimport os").end == snippet_end::raised);
-  for (auto* way : {
-         "random._os",
-         "queue.threading._sys.modules['os']",
-         "list(map(getattr, [random], ['_os']))[0]",
-         "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0]"
-         ".__init__.__globals__['sys'].modules['os']",
-         "getattr(random, [n for n in random.__dir__() if n == '_os'][0])",
-         "eval('__import__', random.__dict__['__builtins__'])('os')",
-       }) {
+  for (
+    auto* way : {
+      "random._os",
+      "queue.threading._sys.modules['os']",
+      "list(map(getattr, [random], ['_os']))[0]",
+      R"([c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__ \
+           .__globals__['sys'].modules['os'])",
+      "getattr(random, [n for n in random.__dir__() if n == '_os'][0])",
+      "eval('__import__', random.__dict__['__builtins__'])('os')",
+    }) {
     INFO(way);
     auto found = fx.run(*s, std::string{"o = "} + way + "\no.__name__");
     REQUIRE(tagged(found) == "\"os\"");
