@@ -71,11 +71,6 @@ struct placed_model {
   std::vector<model_route> routes{};
   std::shared_ptr<address> client = std::make_shared<address>();
   std::shared_ptr<address> keeper = std::make_shared<address>();
-
-  /// Whom a run asks.
-  [[nodiscard]] const std::shared_ptr<address>& asked() const {
-    return what.shelf ? keeper : client;
-  }
 };
 
 using placed = std::shared_ptr<placed_model>;
@@ -167,6 +162,11 @@ struct engine::impl {
     return spec;
   }
 
+  /// Whom a run asks.
+  [[nodiscard]] const std::shared_ptr<address>& asked(const placed& model) const {
+    return options.shelf ? model->keeper : model->client;
+  }
+
   [[nodiscard]] placed model(std::size_t at) const {
     std::lock_guard lock{adding};
     return models.at(at);
@@ -185,10 +185,10 @@ std::vector<child_spec> engine::impl::actors_of(const placed& model) {
       std::lock_guard lock{adding};
       return spawn_model_client(sys, model->routes, model->what.client, model_stats, io);
     }));
-  if (model->what.shelf)
+  if (options.shelf)
     out.push_back(permanent("reply_keeper" + model->number, model->keeper,
                             [this, model](caf::actor_system& sys) {
-                              return spawn_reply_keeper(sys, model->client, model->what.shelf,
+                              return spawn_reply_keeper(sys, model->client, options.shelf,
                                                         model->what.keeper, shelf_stats, io);
                             }));
   return out;
@@ -274,6 +274,8 @@ result<std::unique_ptr<engine>> engine::start(engine_options options, const make
   auto parts = std::make_unique<impl>(std::move(options));
   parts->http = std::make_unique<http_client>(parts->io, parts->options.http);
   for (auto& model : parts->options.models) {
+    if (parts->options.shelf)
+      parts->options.shelf->hide(model.secrets);
     auto made = place(std::move(model), parts->models.size(), *parts->http, parts->io);
     if (!made)
       return fail(made.error());
@@ -357,6 +359,8 @@ result<std::size_t> engine::add_model(engine_model model) {
     for (; at < p.models.size(); ++at)
       if (!model.key.empty() && p.models[at]->what.key == model.key)
         return at;
+    if (p.options.shelf)
+      p.options.shelf->hide(model.secrets);
     auto made = place(std::move(model), at, *p.http, p.io);
     if (!made)
       return fail(made.error());
@@ -365,7 +369,7 @@ result<std::size_t> engine::add_model(engine_model model) {
   }
   for (auto& child : p.actors_of(added))
     glue::post(p.models_at->get(), start_child{std::move(child), nullptr});
-  if (!appears(*added->asked()))
+  if (!appears(*p.asked(added)))
     return fail(errc::unavailable, "the client of another model did not start within 10 s");
   return at;
 }
@@ -380,7 +384,7 @@ engine::make_context(std::shared_ptr<const agent_definition> agent,
   c->start = react_loop::start_of(*agent, c->encode);
   c->agent = std::move(agent);
   c->tools = std::move(tools);
-  c->model = model->asked();
+  c->model = impl_->asked(model);
   if (impl_->box_maker)
     c->executor = impl_->executor_at;
   if (impl_->store)

@@ -36,9 +36,9 @@ struct model_endpoint {
 struct engine_model {
   std::vector<model_endpoint> endpoints;  ///< the first is of the model asked for
   model_client_options client{};
-  std::shared_ptr<reply_shelf> shelf{};  ///< in front of the client; null: none
-  reply_keeper_options keeper{};         ///< of the shelf
-  std::string key{};                     ///< the same model has the same; empty: it is no other's
+  reply_keeper_options keeper{};       ///< of the engine's shelf
+  std::vector<std::string> secrets{};  ///< of its requests, hidden in the shelf
+  std::string key{};                   ///< the same model has the same; empty: it is no other's
 };
 
 /// What an engine is made of. The parts themselves may be replaced: benches and tests bring their
@@ -49,8 +49,9 @@ struct engine_options {
   bool tools_may_block = false;        ///< each host has a thread of its own
   std::optional<runs_options> runs{};  ///< of submitted runs; empty: there are none
   http_client_limits http;
-  std::vector<engine_model> models;  ///< at least one; more may be added later
-  budget_limits budget{};            ///< of everything that this engine does, all jobs
+  std::vector<engine_model> models;    ///< at least one; more may be added later
+  std::shared_ptr<reply_shelf> shelf;  ///< in front of all models, thread-safe; null: none
+  budget_limits budget{};              ///< of everything that this engine does, all jobs
   std::string currency = "USD";
   executor_pool_options pool;
   std::shared_ptr<const std::vector<run_hook>> hooks;  ///< of all runs; valid; null: none

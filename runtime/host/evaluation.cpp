@@ -328,16 +328,13 @@ result<void> evaluation::impl::begin() {
 
   auto sizes =
     engine_options_from(o, profile->profile, request.env, static_cast<bool>(request.events));
-  auto shelf = shelf_from(o, request.env);
-  if (!shelf)
-    return fail(shelf.error());
-  auto model = model_from(o, request.env, *shelf);
+  auto model = model_from(o, request.env);
   if (!model)
     return fail(model.error());
   auto price_now = model->endpoints.front().cost;
   priced = price_now.has_value();
   sizes.models.push_back(*std::move(model));
-  if (auto found = find_models(*team, request.env, *shelf); !found)
+  if (auto found = find_models(*team, request.env); !found)
     return found;
   auto hooks = approval_from(o, (*agent)->options, request.approve);
   if (!hooks)
@@ -357,6 +354,10 @@ result<void> evaluation::impl::begin() {
       return fail(earlier.error());
     before = std::move(*earlier);
   }
+  auto shelf = shelf_from(o, request.env);
+  if (!shelf)
+    return fail(shelf.error());
+  sizes.shelf = *std::move(shelf);
   auto started = engine::start(std::move(sizes), *boxes, std::move(store), [this](const error& e) {
     tell("failed", "the runtime gave up: " + e.detail, {});
   });

@@ -246,8 +246,7 @@ result<model_target> target_of(const model_options& m, const env_lookup& env) {
   return parse_model_name(options, env);
 }
 
-result<engine_model> model_from(const settings& s, const env_lookup& env,
-                                std::shared_ptr<reply_shelf> shelf) {
+result<engine_model> model_from(const settings& s, const env_lookup& env) {
   auto target = target_of(s.model, env);
   if (!target)
     return fail(target.error());
@@ -262,9 +261,7 @@ result<engine_model> model_from(const settings& s, const env_lookup& env,
   out.client = client_from(s);
   out.keeper.format = make_codec(codec_from(*target, marks_prompts(s.model, *target)));
   out.keeper.base = target->base_url.empty() ? s.model.model : target->base_url;
-  out.shelf = std::move(shelf);
-  if (out.shelf)
-    out.shelf->hide(secrets_of(*target, env));
+  out.secrets = secrets_of(*target, env);
   return out;
 }
 

@@ -27,15 +27,14 @@ namespace troupe {
 
 /// The settings' model with its other addresses, its fallbacks and all their prices. Reads the
 /// keys' variables, the mock's script and the price file now, so that a missing one is found before
-/// anything starts. What the model's requests must not give away is hidden in `shelf`, which may be
-/// null.
+/// anything starts.
 /// Errors  those of parse_model_name, parse_url and mock_script::parse, with the option named; the
 ///         proxy or the CA file that an endpoint needs cannot be used; invalid_argument: a fallback
 ///         that speaks another wire format, or a limit on money and a model that has no price.
-[[nodiscard]] result<engine_model> model_from(const settings& s, const env_lookup& env,
-                                              std::shared_ptr<reply_shelf> shelf = nullptr);
+[[nodiscard]] result<engine_model> model_from(const settings& s, const env_lookup& env);
 
-/// The cache or recording that the settings ask for, to stand before all models; null: none.
+/// The cache or recording that the settings ask for, to stand before all models; null: none. Makes
+/// the file, so it comes after what may still be refused.
 /// Errors  invalid_argument: more than one of them; those of opening the file.
 [[nodiscard]] result<std::shared_ptr<reply_shelf>> shelf_from(const settings& s,
                                                               const env_lookup& env);

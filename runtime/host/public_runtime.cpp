@@ -215,7 +215,6 @@ struct runtime::impl {
   settings options;
   env_lookup env = process_environment();
   profile_settings profile;
-  std::shared_ptr<reply_shelf> shelf;  ///< before all models; null: none
   std::shared_ptr<submitted_runs> runs =
     std::make_shared<submitted_runs>(std::make_shared<callback_thread>());
   std::unique_ptr<engine> host;
@@ -275,11 +274,9 @@ result<void> runtime::impl::begin(const runtime_options& o) {
   if (o.options.contains("log_level"))
     log::set_level(log::level_from(options.output.log_level, log::level::warn));
   auto found = profile_from(options);
-  auto replies = shelf_from(options, env);
-  if (!found || !replies)
-    return fail(found ? replies.error() : found.error());
-  shelf = *std::move(replies);
-  auto model = model_from(options, env, shelf);
+  auto model = model_from(options, env);
+  if (!found)
+    return fail(found.error());
   if (!model)
     return fail(model.error());
   profile = *std::move(found);
@@ -308,6 +305,10 @@ result<void> runtime::impl::begin(const runtime_options& o) {
     if (auto kept = keep_record(*store); !kept)
       return kept;
   }
+  auto shelf = shelf_from(options, env);
+  if (!shelf)
+    return fail(shelf.error());
+  parts.shelf = *std::move(shelf);
   auto started =
     engine::start(std::move(parts), *boxes, std::move(store), [runs = runs](const error& e) {
       auto why = "the runtime gave up: " + e.detail;
@@ -378,7 +379,7 @@ result<std::vector<managed_agent>> runtime::impl::team_of(const settings& s,
   auto read = read_team(s, env);
   if (!read)
     return fail(read.error());
-  if (auto found = find_models(*read, env, shelf); !found)
+  if (auto found = find_models(*read, env); !found)
     return fail(found.error());
   auto out = start_team(*host, *read);
   for (auto& one : given_agents) {
@@ -485,9 +486,8 @@ runtime::impl::context_of(agent_spec spec, const std::vector<tool_spec>& own) {
     if (!works)
       return fail(works.error());
   }
-  auto model = model_from(*s, env, shelf).and_then([&](engine_model m) {
-    return host->add_model(std::move(m));
-  });
+  auto model =
+    model_from(*s, env).and_then([&](engine_model m) { return host->add_model(std::move(m)); });
   if (!model)
     return fail(model.error());
   job_options job;

@@ -69,15 +69,14 @@ result<std::vector<team_member>> read_team(const settings& manager, const env_lo
   return out;
 }
 
-result<void> find_models(std::vector<team_member>& team, const env_lookup& env,
-                         const std::shared_ptr<reply_shelf>& shelf) {
+result<void> find_models(std::vector<team_member>& team, const env_lookup& env) {
   for (auto& member : team) {
-    auto found = model_from(member.options, env, shelf);
+    auto found = model_from(member.options, env);
     if (!found)
       return fail(found.error().code,
                   member.options.agent.file->path + ": " + found.error().detail);
     member.model = *std::move(found);
-    if (auto below = find_models(member.team, env, shelf); !below)
+    if (auto below = find_models(member.team, env); !below)
       return below;
   }
   return {};

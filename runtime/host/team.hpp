@@ -32,8 +32,7 @@ struct team_member {
 
 /// Makes their models ready; those that are the same will have one client.
 /// Errors  model_from's, with the file's name.
-[[nodiscard]] result<void> find_models(std::vector<team_member>& team, const env_lookup& env,
-                                       const std::shared_ptr<reply_shelf>& shelf);
+[[nodiscard]] result<void> find_models(std::vector<team_member>& team, const env_lookup& env);
 
 /// True when one of them, or of those below, writes code.
 [[nodiscard]] bool writes_code(const std::vector<team_member>& team);

@@ -66,6 +66,27 @@ class Replies(TroupeTest):
         self.assertIn("tape.jsonl has no reply for this request: the nearest one, line 2", done.stderr)
         self.assertIn("something else", done.stderr)
 
+    def test_a_refused_command_leaves_no_recording_in_the_way_of_the_next(self):
+        done = self.troupe("run", "?", "--model", "openai/fake", "--record", "a.jsonl", OPENAI_API_KEY="")
+        self.assert_one_clear_line(done, "no key for openai")
+        self.assertFalse((self.folder / "a.jsonl").exists())
+
+    def test_the_keys_of_all_models_of_a_team_are_left_out(self):
+        with self.server() as server:
+            self.write("other.yaml", f"name: other\ndescription: Counts.\nmodel: openai/small\nbase_url: {server.url}\n"
+                                     "api_key_env: OTHER_KEY\ninstructions: the word is OTHERSECRET99\n")
+            self.write("manager.yaml", "name: manager\nkind: tool\nchildren: [other.yaml]\n")
+            self.write("mock.json", json.dumps({
+                "rules": [{"if_last_contains": "3", "reply": {"tool_calls": [
+                    {"name": "final_answer", "arguments": {"answer": "ok"}}]}}],
+                "default": {"tool_calls": [{"name": "other", "arguments": {"task": "Count."}}]}}))
+            done = self.troupe("run", "?", "-a", "manager.yaml", "--model", "mock/mock.json", "--record", "a.jsonl",
+                               OTHER_KEY="OTHERSECRET99")
+        self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
+        recorded = (self.folder / "a.jsonl").read_text()
+        self.assertIn("the word is", recorded)
+        self.assertNotIn("OTHERSECRET99", recorded)
+
     def test_files_that_cannot_serve_are_refused_before_anything_runs(self):
         self.write("there.jsonl", "x")
         self.write("text.db", "this is no database, and long enough to be taken for its header")
