@@ -85,7 +85,7 @@ struct agent_spec {
   std::string name = "agent";
   std::vector<native_tool> tools{};  ///< final_answer is always there
   std::string instructions{};        ///< added to the system prompt
-  std::string model{};        ///< "provider/model"; empty: the runtime's
+  std::string model{};               ///< "provider/model"; empty: the runtime's
   std::string kind{};         ///< "code" (writes Python, in a sandbox) or "tool" (calls tools)
   std::string description{};  ///< what it is good for: read by the model of one that manages it
   /// Agents of the same runtime that it may call, as tools or from its code. Each call is a run of
@@ -163,8 +163,8 @@ public:
   [[nodiscard]] result<session> define(session_spec spec);
 
   /// Has the session's first agent work on the task. The answer, by whomever it was handed on to,
-  /// ends the session; what it has cost is that of all its runs. Takes one place of max_concurrency;
-  /// a step is one of each agent at work; its files are put into every sandbox.
+  /// ends the session; what it has cost is that of all its runs. Takes one place of
+  /// max_concurrency; a step is one of each agent at work; its files are put into every sandbox.
   [[nodiscard]] run submit(const session& who, std::string task, submit_options how = {});
 
   [[nodiscard]] runtime_usage usage() const;
