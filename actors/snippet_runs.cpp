@@ -1,6 +1,7 @@
 #include "actors/snippet_runs.hpp"
 
 #include "actors/ask_again.hpp"
+#include "actors/import_hint.hpp"
 #include "runtime/core/text.hpp"
 
 #include <utility>
@@ -77,6 +78,8 @@ void snippet_runs::on_own(result<snippet_outcome> o) {
     core_.apply(sandbox_failed{o.error().detail});
     return;
   }
+  if (o->error)
+    hint_at_imports(*o->error);
   agent_event done{snippet_done{*std::move(o)}};
   core_.tell_hooks(hook_point::after_code, [&] { return to_json(done); });
   core_.apply(std::move(done));

@@ -91,6 +91,8 @@ bool react_loop::is_for_kind(const model_reply& reply, commands& out) {
     return false;
   ++totals_.turns;
   totals_.tokens += reply.usage;
+  if (reply.usage.total() == 0)
+    ++totals_.tokens.untold;
   totals_.model_attempts += reply.attempts;
   if (at_ == phase::summarising) {
     take_summary(without_thoughts(to_utf8(reply.text)), out);

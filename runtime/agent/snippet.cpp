@@ -32,6 +32,17 @@ std::string_view to_string(snippet_end end) noexcept {
   return "killed";
 }
 
+// In the words of executors/worker/troupe_imports.py; a contract test holds the two together.
+std::optional<std::string_view> refused_import(const snippet_error& e) noexcept {
+  constexpr std::string_view before = "Import of '", after = "' is not allowed. Allowed imports: ";
+  std::string_view text = e.message;
+  if (e.type != "ImportError" || !text.starts_with(before))
+    return std::nullopt;
+  text.remove_prefix(before.size());
+  auto end = text.find(after);
+  return end == std::string_view::npos ? std::nullopt : std::optional{text.substr(0, end)};
+}
+
 sandbox_usage& sandbox_usage::operator+=(const sandbox_usage& x) {
   wall += x.wall;
   cpu += x.cpu;

@@ -45,6 +45,9 @@ struct snippet_error {
   std::string traceback{};  ///< the snippet's own frames, as Python prints them
 };
 
+/// The module that the allow-list kept from the code; nothing for any other error.
+[[nodiscard]] std::optional<std::string_view> refused_import(const snippet_error& e) noexcept;
+
 struct sandbox_usage {
   micros wall{0};
   micros cpu{0};  ///< user and system

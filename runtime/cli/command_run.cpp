@@ -34,7 +34,8 @@ json as_json(const run_result& r) {
     {"answer", r.answer_value.is_null() && !r.answer.empty() ? json(r.answer) : r.answer_value},
     {"turns", r.turns},
     {"snippets", r.snippets},
-    {"tokens", {{"input", r.tokens.input}, {"output", r.tokens.output}}},
+    {"tokens",
+     {{"input", r.tokens.input}, {"output", r.tokens.output}, {"untold_replies", r.tokens.untold}}},
     {"wall_ms", static_cast<double>(r.wall.count()) / 1000.0}};
   if (!r.error.empty())
     out["error"] = r.error;
@@ -53,7 +54,8 @@ int say_result(const run_result& r, const output_options& how) {
   else if (!r.answer.empty())
     print_answer(r.answer);
   if (!how.quiet && !how.json)
-    std::fprintf(stderr, "%s: %u turns, %llu tokens, %.1f s\n", r.end.c_str(), r.turns,
+    std::fprintf(stderr, "%s: %u turns, %s%llu tokens, %.1f s\n", r.end.c_str(), r.turns,
+                 r.tokens.untold > 0 ? "at least " : "",
                  static_cast<unsigned long long>(r.tokens.total()),
                  static_cast<double>(r.wall.count()) / 1e6);
   if (r.end == "success")

@@ -13,6 +13,7 @@ struct token_usage {
   std::uint64_t cached = 0;  ///< read from the provider's prompt cache
   std::uint64_t reasoning = 0;
   std::uint64_t cache_written = 0;  ///< put into it; some providers charge more for these
+  std::uint64_t untold = 0;  ///< in a run's sum: replies that told none, so that it is too small
 
   token_usage& operator+=(const token_usage& x) {
     input += x.input;
@@ -20,6 +21,7 @@ struct token_usage {
     cached += x.cached;
     reasoning += x.reasoning;
     cache_written += x.cache_written;
+    untold += x.untold;
     return *this;
   }
   [[nodiscard]] std::uint64_t total() const noexcept { return input + output; }

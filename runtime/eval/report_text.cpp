@@ -205,6 +205,10 @@ void add_model(table& t, const report& r) {
                                written > 0 ? ", put into the cache " + grouped(written) : "",
                                grouped(w.tokens.output), grouped(w.tokens.reasoning),
                                per(w.tokens.total(), r.runs)));
+  if (w.tokens.untold > 0)
+    t.line("",
+           fmt::format("too few: {} told none",
+                       w.tokens.untold == 1 ? "1 reply" : grouped(w.tokens.untold) + " replies"));
   t.line("turns", fmt::format("{} ({:.1f} per run), {}", grouped(w.turns), per(w.turns, r.runs),
                               count_of(w.model_attempts, "model request")));
   auto line = [&](std::string_view label, std::string_view what, const spread& s) {

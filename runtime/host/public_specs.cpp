@@ -178,6 +178,7 @@ run_outcome outcome_of(const run_result& r) {
   out.model_attempts = r.model_attempts;
   out.input_tokens = r.tokens.input;
   out.output_tokens = r.tokens.output;
+  out.untold_replies = r.tokens.untold;
   out.wall = r.wall;
   out.model = r.model;
   return out;

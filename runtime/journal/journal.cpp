@@ -23,15 +23,15 @@ constexpr int busy_millis = 5'000;
 constexpr std::string_view result_columns =
   "sample_id, epoch, run, end, answer, answer_value, error, score, score_note, turns, snippets, "
   "snippet_failures, sandboxes, tool_calls, model_attempts, tokens_input, tokens_output, "
-  "tokens_cached, tokens_reasoning, tokens_cache_written, started_at, wall_us, model_wait_us, "
-  "sandbox_wall_us, sandbox_cpu_us, model";
+  "tokens_cached, tokens_reasoning, tokens_cache_written, tokens_untold, started_at, wall_us, "
+  "model_wait_us, sandbox_wall_us, sandbox_cpu_us, model";
 
 /// What a journal of that version has for them.
 std::string columns_of(std::int64_t version) {
-  constexpr std::string_view of_version_2 = "tokens_cache_written";
   std::string out{result_columns};
-  if (version < 2)
-    out.replace(out.find(of_version_2), of_version_2.size(), "0");
+  for (const auto& added : added_columns)
+    if (version < added.version)
+      out.replace(out.find(added.name), added.name.size(), "0");
   return out;
 }
 
@@ -67,7 +67,7 @@ run_result result_from(statement& row) {
        {&r.turns, &r.snippets, &r.snippet_failures, &r.sandboxes, &r.tool_calls, &r.model_attempts})
     *count = small(row, ++c);
   for (auto* tokens : {&r.tokens.input, &r.tokens.output, &r.tokens.cached, &r.tokens.reasoning,
-                       &r.tokens.cache_written})
+                       &r.tokens.cache_written, &r.tokens.untold})
     *tokens = large(row, ++c);
   r.started_at = row.whole(++c);
   for (auto* span : {&r.wall, &r.model_wait, &r.sandbox_wall, &r.sandbox_cpu})
@@ -93,7 +93,7 @@ void bind_result(statement& put, const run_result& r, std::string_view answer_va
        {r.turns, r.snippets, r.snippet_failures, r.sandboxes, r.tool_calls, r.model_attempts})
     put.bind(++c, signed_of(count));
   for (auto tokens : {r.tokens.input, r.tokens.output, r.tokens.cached, r.tokens.reasoning,
-                      r.tokens.cache_written})
+                      r.tokens.cache_written, r.tokens.untold})
     put.bind(++c, signed_of(tokens));
   put.bind(++c, r.started_at);
   for (auto span : {r.wall, r.model_wait, r.sandbox_wall, r.sandbox_cpu})
@@ -285,7 +285,8 @@ result<std::unique_ptr<journal>> journal::open(const std::string& path) {
       !done)
     return fail(done.error());
   if (*version < schema_version)
-    if (auto done = *version == 0 ? create_schema(made->db.get()) : upgrade_schema(made->db.get());
+    if (auto done =
+          *version == 0 ? create_schema(made->db.get()) : upgrade_schema(made->db.get(), *version);
         !done)
       return fail(done.error());
   if (auto done = made->prepare_writes(); !done)

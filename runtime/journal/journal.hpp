@@ -77,7 +77,7 @@ struct journal_entry {
 /// An open journal. Not thread-safe. Resource.
 class journal {
 public:
-  static constexpr int schema_version = 2;
+  static constexpr int schema_version = 3;
 
   /// Opens or creates for writing (WAL, one writer).
   /// Errors  not_found (folder), denied (permissions, or another process is writing it),

@@ -27,7 +27,7 @@ CREATE TABLE results(
   sandboxes INTEGER NOT NULL, tool_calls INTEGER NOT NULL, model_attempts INTEGER NOT NULL,
   tokens_input INTEGER NOT NULL, tokens_output INTEGER NOT NULL,
   tokens_cached INTEGER NOT NULL, tokens_reasoning INTEGER NOT NULL,
-  tokens_cache_written INTEGER NOT NULL DEFAULT 0,
+  tokens_cache_written INTEGER NOT NULL DEFAULT 0, tokens_untold INTEGER NOT NULL DEFAULT 0,
   started_at INTEGER NOT NULL, wall_us INTEGER NOT NULL, model_wait_us INTEGER NOT NULL,
   sandbox_wall_us INTEGER NOT NULL, sandbox_cpu_us INTEGER NOT NULL, model TEXT NOT NULL,
   PRIMARY KEY(sample_id, epoch));
@@ -79,10 +79,13 @@ result<void> create_schema(sqlite3* db) {
   return execute(db, sql.c_str());
 }
 
-result<void> upgrade_schema(sqlite3* db) {
-  auto sql = fmt::format("BEGIN IMMEDIATE; ALTER TABLE results ADD COLUMN tokens_cache_written "
-                         "INTEGER NOT NULL DEFAULT 0; PRAGMA user_version={}; COMMIT;",
-                         journal::schema_version);
+result<void> upgrade_schema(sqlite3* db, std::int64_t from) {
+  std::string sql = "BEGIN IMMEDIATE; ";
+  for (const auto& added : added_columns)
+    if (from < added.version)
+      sql +=
+        fmt::format("ALTER TABLE results ADD COLUMN {} INTEGER NOT NULL DEFAULT 0; ", added.name);
+  sql += fmt::format("PRAGMA user_version={}; COMMIT;", journal::schema_version);
   return execute(db, sql.c_str());
 }
 

@@ -3,6 +3,9 @@
 
 #include "runtime/journal/statement.hpp"
 
+#include <array>
+#include <string_view>
+
 namespace troupe {
 
 /// The version of the journal in `db`, which this program can read; an empty database is not one
@@ -13,7 +16,15 @@ namespace troupe {
 /// Makes the tables of an empty database, all or nothing.
 [[nodiscard]] result<void> create_schema(sqlite3* db);
 
-/// Brings a journal of an older version to this program's, all or nothing.
-[[nodiscard]] result<void> upgrade_schema(sqlite3* db);
+/// Brings a journal of version `from` to this program's, all or nothing.
+[[nodiscard]] result<void> upgrade_schema(sqlite3* db, std::int64_t from);
+
+/// A column of whole numbers that results did not have from the start.
+struct added_column {
+  std::int64_t version;
+  std::string_view name;
+};
+inline constexpr std::array<added_column, 2> added_columns{
+  {{2, "tokens_cache_written"}, {3, "tokens_untold"}}};
 
 }  // namespace troupe

@@ -12,6 +12,8 @@ json to_json(const token_usage& x) {
     {"input", x.input}, {"output", x.output}, {"cached", x.cached}, {"reasoning", x.reasoning}};
   if (x.cache_written > 0)
     out["cache_written"] = x.cache_written;
+  if (x.untold > 0)
+    out["untold"] = x.untold;
   return out;
 }
 
@@ -19,7 +21,7 @@ result<token_usage> usage_from_json(const json& j) {
   token_usage x;
   member_reader r{j, "usage"};
   r.get("input", x.input).get("output", x.output).get("cached", x.cached);
-  r.get("reasoning", x.reasoning).get("cache_written", x.cache_written);
+  r.get("reasoning", x.reasoning).get("cache_written", x.cache_written).get("untold", x.untold);
   return r.done(x);
 }
 

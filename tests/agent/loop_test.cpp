@@ -152,7 +152,7 @@ TEST_CASE("a run that is made to answer is told of step by step, and of its answ
   CHECK(told == "action1 observation1 action2 observation2 final_answer3 ");
 }
 
-TEST_CASE("the tokens of all calls are summed, and a reply that tells none adds none", "[loop]") {
+TEST_CASE("the tokens of all calls are summed, and replies that tell none are counted", "[loop]") {
   auto o = options_for_tests();
   o.max_steps = 2;
   scripted_run run{o};
@@ -160,7 +160,7 @@ TEST_CASE("the tokens of all calls are summed, and a reply that tells none adds 
   run.start().on(says("<code>a</code>", {100, 10, 50, 0})).on(printed("1"));
   run.on(says("<code>b</code>", {})).on(printed("2")).on(says("two", {200, 5, 100, 3}));
   CHECK(run.the<finish>().tokens
-        == token_usage{.input = 300, .output = 15, .cached = 150, .reasoning = 3});
+        == token_usage{.input = 300, .output = 15, .cached = 150, .reasoning = 3, .untold = 1});
 }
 
 TEST_CASE("the forced answer passes the same checks as any other", "[loop]") {

@@ -64,6 +64,15 @@ class AgentFiles(TroupeTest):
         done = self.troupe("run", "?", "-a", "gone.yaml", "--model", self.model())
         self.assert_one_clear_line(done, "gone.yaml: No such file")
 
+    def test_the_user_is_told_what_would_allow_an_import(self):
+        self.write("a.yaml", "imports: [math]\n")
+        model = self.script(code="import socket", rules=[
+            {"if_last_contains": "not allowed", "reply": "<code>\nfinal_answer('without')\n</code>"}])
+        done = self.troupe("run", "?", "-a", "a.yaml", "--model", f"mock/{model}")
+        self.assertEqual((done.returncode, done.stdout), (0, "without\n"), done.stderr)
+        hints = [l for l in done.stderr.splitlines() if "'socket'" in l and "--imports" in l]
+        self.assertEqual(len(hints), 1, done.stderr)
+
     def test_an_agent_of_smolagents_is_carried_over_as_far_as_it_goes(self):
         saved = self.folder / "saved"
         saved.mkdir()

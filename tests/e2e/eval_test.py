@@ -58,6 +58,16 @@ class Run(TroupeTest):
         self.assertEqual(json.loads(done.stdout)["answer"], 3)
         self.assertEqual(done.stderr, "")
 
+    def test_tokens_that_no_reply_told_are_no_zero(self):
+        reply = {"text": "<code>\nfinal_answer(3)\n</code>", "usage": {"input": 0, "output": 0}}
+        model = f"mock/{self.script(rules=[{'if_task_contains': '?', 'reply': reply}])}"
+        done = self.troupe("run", "?", "--model", model, "--out", "o.db")
+        self.assertIn("at least 0 tokens", done.stderr)
+        report = self.troupe("report", "o.db")
+        self.assertIn("too few: 1 reply told none", report.stdout)
+        figures = json.loads(self.troupe("report", "o.db", "--json").stdout)
+        self.assertEqual(figures["totals"]["tokens"]["untold_replies"], 1)
+
     def test_a_run_without_an_answer_says_so_with_its_exit_code(self):
         script = self.script(code="import itertools\nprint(id(object()))")
         done = self.troupe("run", "?", "--model", f"mock/{script}", "--max-steps", 2)

@@ -2,6 +2,7 @@
 #include "tests/journal/journal_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <sqlite3.h>
 
 #include <fstream>
@@ -210,13 +211,14 @@ TEST_CASE("a journal from a newer version says which", "[journal]") {
     auto j = open(dir / "out.db");
     REQUIRE(!j);
     CHECK(j.error().code == errc::invalid_argument);
-    CHECK(j.error().detail.find("newer troupe (journal version 7, this one reads up to 2)")
+    CHECK(j.error().detail.find("newer troupe (journal version 7, this one reads up to 3)")
           != std::string::npos);
   }
 }
 
-TEST_CASE("a journal of the first version is read as it is, and written in today's form",
+TEST_CASE("a journal of an older version is read as it is, and written in today's form",
           "[journal]") {
+  auto version = GENERATE(1, 2);
   temp_folder dir;
   auto old = result_of(1, "q1");
   old.tokens = {.input = 10, .output = 2, .cached = 4};
@@ -225,8 +227,10 @@ TEST_CASE("a journal of the first version is read as it is, and written in today
     REQUIRE(j);
     REQUIRE((*j)->append({{{}, old}}));
   }
-  edit(dir / "out.db", "ALTER TABLE results DROP COLUMN tokens_cache_written");
-  edit(dir / "out.db", "PRAGMA user_version = 1");
+  edit(dir / "out.db", "ALTER TABLE results DROP COLUMN tokens_untold");
+  if (version == 1)
+    edit(dir / "out.db", "ALTER TABLE results DROP COLUMN tokens_cache_written");
+  edit(dir / "out.db", "PRAGMA user_version = " + std::to_string(version));
   auto read = journal::open_readonly(dir / "out.db");
   REQUIRE(read);
   auto found = (*read)->results();
@@ -235,7 +239,7 @@ TEST_CASE("a journal of the first version is read as it is, and written in today
   CHECK(found->front().tokens == old.tokens);
 
   auto written = result_of(2, "q2");
-  written.tokens = {.input = 10, .cache_written = 7};
+  written.tokens = {.input = 10, .cache_written = 7, .untold = 3};
   auto j = journal::open(dir / "out.db");
   REQUIRE(j);
   REQUIRE((*j)->append({{{}, written}}));

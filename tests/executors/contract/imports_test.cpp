@@ -67,6 +67,7 @@ CONTRACT_CASE("a refused import names the module and what is allowed", "[imports
   CHECK(describe(o)
         == "raised ImportError: Import of 'socket' is not allowed. Allowed imports: math, os.path");
   CHECK(o.error->line == 2);
+  CHECK(refused_import(*o.error) == "socket");  // so the user is told too
 }
 
 CONTRACT_CASE("what an allowed module imports itself is not checked", "[imports]") {

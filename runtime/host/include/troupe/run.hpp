@@ -30,6 +30,7 @@ struct run_outcome {
   std::uint32_t model_attempts = 0;  ///< requests sent, retries included
   std::uint64_t input_tokens = 0;
   std::uint64_t output_tokens = 0;
+  std::uint64_t untold_replies = 0;   ///< that told no tokens: then there were more
   std::chrono::microseconds wall{0};  ///< from its start, not from its submission
   std::string model{};                ///< as the server names it
 
