@@ -153,7 +153,7 @@ private:
     option_input in{std::string{row.name}, {}, at(value) + (row.name == "agent" ? ": kind" : "")};
     if (value.IsScalar()) {
       in.words.push_back(value.Scalar());
-    } else if (value.IsSequence() && row.type == option_type::list) {
+    } else if (value.IsSequence() && row.takes_several()) {
       for (const auto& x : value) {
         if (!x.IsScalar())
           return bad(at(x), fmt::format("{}: each element must be a text", row.name));

@@ -28,7 +28,7 @@ std::string group_of(std::string_view name) {
   std::string out = fmt::format("\n# --- {} ---\n", name);
   for (const auto& row : option_table())
     if (row.group == name && contains(agent_keys(), row.name) && row.name != "prompts")
-      out += described(row.help, row.name, row.type == option_type::list ? "[]" : row.fallback);
+      out += described(row.help, row.name, row.takes_several() ? "[]" : row.fallback);
   return out;
 }
 

@@ -64,7 +64,7 @@ std::vector<option_spec> context_rows() {
      "",
      [](settings& s, const option_value& v) { s.agent.answer_retries = count(v); }},
     {"image",
-     t::list,
+     t::paths,
      "",
      0,
      0,

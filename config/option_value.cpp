@@ -201,6 +201,8 @@ std::string accepted_form(const option_spec& spec) {
     return fmt::format("one of {}", fmt::join(spec.choices, ", "));
   case option_type::list:
     return "a list separated by commas";
+  case option_type::paths:
+    return "a file or an address, as often as there are some";
   case option_type::map:
     return fmt::format("a list such as {0}=name, of {1}", spec.choices.front(),
                        fmt::join(spec.choices, ", "));
@@ -211,6 +213,8 @@ std::string accepted_form(const option_spec& spec) {
 result<option_value> parse_option(const option_spec& spec, const std::vector<std::string>& words) {
   if (spec.type == option_type::list)
     return split_commas(words);
+  if (spec.type == option_type::paths)
+    return words;
   if (spec.type == option_type::map)
     return parse_map(spec, words);
   if (words.empty() && spec.type == option_type::boolean)

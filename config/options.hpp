@@ -176,10 +176,11 @@ enum class option_type : std::uint8_t {
   bytes,     ///< "512MiB", "1GB", "1073741824"
   choice,    ///< one of `choices`
   list,      ///< repeated, or separated by commas
+  paths,     ///< repeated; a comma is a part of one
   map        ///< "ours=theirs", repeated, or separated by commas
 };
 
-/// A checked value: text and choice, whole and bytes, real, boolean, duration, list, map.
+/// A checked value: text and choice, whole and bytes, real, boolean, duration, list and paths, map.
 using option_value = std::variant<std::string, std::int64_t, double, bool, millis,
                                   std::vector<std::string>, std::map<std::string, std::string>>;
 
@@ -197,6 +198,10 @@ struct option_spec {
   std::string_view short_flag;            ///< e.g. "-m", or empty
   void (*assign)(settings& into, const option_value& value) = nullptr;
 
+  /// True when a file may give a sequence for it.
+  [[nodiscard]] bool takes_several() const noexcept {
+    return type == option_type::list || type == option_type::paths;
+  }
   [[nodiscard]] bool belongs_to(command c) const noexcept {
     return (commands & static_cast<std::uint8_t>(c)) != 0;
   }

@@ -43,7 +43,7 @@ result<std::vector<std::string>> words_of(const option_spec& row, const YAML::No
   std::vector<std::string> words;
   if (value.IsScalar())
     words.push_back(value.Scalar());
-  else if (value.IsSequence() && row.type == option_type::list)
+  else if (value.IsSequence() && row.takes_several())
     for (const auto& x : value) {
       if (!x.IsScalar())
         return bad(where, fmt::format("{}: each element must be a text", row.name));

@@ -39,6 +39,7 @@ void add_option(CLI::App& app, const option_spec& spec, seen_option& seen) {
   seen.option = app.add_option(flags, seen.words, help)->group(group);
   switch (spec.type) {
   case option_type::list:
+  case option_type::paths:
   case option_type::map:
     seen.option->allow_extra_args(false)->expected(1)->multi_option_policy(
       CLI::MultiOptionPolicy::TakeAll);

@@ -99,7 +99,13 @@ result<void> check_way_to(const url& base, const settings& s, const env_lookup& 
   if (base.scheme != "https" || roots.path.empty())
     return {};
   auto readable = read_text(roots.path, "the CA file in " + roots.named_in);
-  return readable ? result<void>{} : fail(readable.error());
+  if (!readable)
+    return fail(readable.error());
+  if (readable->find("-----BEGIN ") == std::string::npos)
+    return fail(errc::invalid_argument,
+                "the CA file in " + roots.named_in + ": " + roots.path
+                  + ": holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+  return {};
 }
 
 result<endpoint_maker> endpoint_of(const settings& s, const model_options& m,

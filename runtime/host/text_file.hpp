@@ -7,7 +7,7 @@
 namespace troupe {
 
 /// All of it. `what` says in an error what it is to be: "the prompt file".
-/// Errors  not_found: it cannot be read, and why.
+/// Errors  read_whole_file's, after `what`.
 [[nodiscard]] result<std::string> read_text(const std::string& path, const std::string& what);
 
 }  // namespace troupe

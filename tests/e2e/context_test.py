@@ -34,11 +34,11 @@ class Context(TroupeTest):
         return done, endpoint.requests
 
     def test_a_plan_its_image_and_its_prompts(self):
-        (self.folder / "map.png").write_bytes(PNG)
+        (self.folder / "map, old.png").write_bytes(PNG)
         prompts = self.write("p.yaml", "planning:\n  initial_plan: Plan {{task}} in short.\n")
         done, asked = self.run_against(
             [chat_reply("1. answer\n<end_plan>"), called("final_answer", {"answer": 7})],
-            "--planning", "3", "--prompts", prompts, "--image", "map.png", "--out", "o.db")
+            "--planning", "3", "--prompts", prompts, "--image", "map, old.png", "--out", "o.db")
         self.assertEqual((done.stdout, done.returncode), ("7\n", 0), done.stderr)
         self.assertIn("plan\n", done.stderr)
         plan, act = asked
