@@ -5,10 +5,10 @@
 #include "runtime/core/text.hpp"
 #include "runtime/eval/scorer.hpp"
 #include "runtime/host/assemble.hpp"
+#include "runtime/host/batch_identity.hpp"
 #include "runtime/host/models.hpp"
 #include "runtime/host/team.hpp"
 
-#include <array>
 #include <future>
 #include <mutex>
 #include <set>
@@ -27,52 +27,6 @@ struct earlier_work {
   std::int64_t started_at = 0;
   spending spent;
 };
-
-/// What must stay the same for results to be put together.
-constexpr std::array measured{"model",
-                              "temperature",
-                              "max_tokens",
-                              "seed",
-                              "reasoning_effort",
-                              "extra_body",
-                              "agent",
-                              "tool_calls",
-                              "tool_choice",
-                              "instructions",
-                              "tools",
-                              "max_steps",
-                              "profile",
-                              "imports",
-                              "token_budget",
-                              "call_budget",
-                              "cost_budget",
-                              "scorer",
-                              "tolerance",
-                              "ignore_case",
-                              "prompts",
-                              "planning",
-                              "structured",
-                              "answer_schema",
-                              "answer_retries",
-                              "context_window",
-                              "context_share",
-                              "keep_steps",
-                              "observation_tokens"};
-
-result<void> check_same_options(const json& before, const json& now, const std::string& path) {
-  for (const auto* name : measured) {
-    auto of = [&](const json& all) {
-      return all.value(name, json::object()).value("value", json{});
-    };
-    // A version without the option had but one way.
-    if (before.contains(name) && of(before) != of(now))
-      return fail(errc::invalid_argument, "'" + path + "' was begun with another --"
-                                            + std::string{name} + " (" + dump_json(of(before))
-                                            + ", now " + dump_json(of(now))
-                                            + "); give another --out, or that value");
-  }
-  return {};
-}
 
 /// What earlier sessions say they spent, as stats() writes it.
 spending spent_before(const std::string& stats) {
@@ -100,7 +54,8 @@ void count_killed_session(earlier_work& w, std::uint64_t attempts) {
 }
 
 result<earlier_work> read_earlier(const journal& store, const std::string& path,
-                                  const dataset& data, const settings& now) {
+                                  const dataset& data, const settings& now,
+                                  const std::string& agent) {
   earlier_work w;
   auto record = store.batch();
   if (!record)
@@ -112,7 +67,10 @@ result<earlier_work> read_earlier(const journal& store, const std::string& path,
       return fail(errc::invalid_argument,
                   "'" + path + "' holds results of another dataset than '" + data.path
                     + "' as it is now; give another --out, or put the dataset back");
-    auto same = check_same_options(config->value("options", json::object()), to_json(now), path);
+    auto same = check_same_options(config->value("options", json::object()), to_json(now), path,
+                                   config->contains(agent_digest_key));
+    if (same)
+      same = check_same_agent(*config, agent, path);
     if (!same)
       return fail(same.error());
     w.started_at = record->started_at;
@@ -342,6 +300,7 @@ result<void> evaluation::impl::begin() {
   sizes.hooks = *std::move(hooks);
   if (auto added = add_budget(o, sizes); !added)
     return added;
+  auto identity = digest_of_agents(**agent, *team);
   earlier_work before;
   std::unique_ptr<journal> store;
   if (!request.journal_path.empty()) {
@@ -349,7 +308,7 @@ result<void> evaluation::impl::begin() {
     if (!opened)
       return fail(opened.error());
     store = std::move(*opened);
-    auto earlier = read_earlier(*store, request.journal_path, request.data, o);
+    auto earlier = read_earlier(*store, request.journal_path, request.data, o, identity);
     if (!earlier)
       return fail(earlier.error());
     before = std::move(*earlier);
@@ -391,7 +350,8 @@ result<void> evaluation::impl::begin() {
                               {{"path", request.data.path},
                                {"sha256", request.data.sha256},
                                {"samples", request.data.samples.size()},
-                               {"bad_lines", request.data.bad_lines}}}});
+                               {"bad_lines", request.data.bad_lines}}},
+                             {agent_digest_key, identity}});
   record.machine = dump_json(machine_record(host->backend()));
   record.forget_errors = o.batch.retry_errors;
   if (auto* thread = host->store()) {

@@ -80,6 +80,9 @@ class BadInput(TroupeTest):
         self.assertNotIn("secret", done.stderr)
         self.assert_one_clear_line(run("--ca-file", "no.pem"), "--ca-file", "no.pem", "No such file")
         self.assert_one_clear_line(run(SSL_CERT_FILE="no.pem"), "SSL_CERT_FILE", "no.pem")
+        self.assert_one_clear_line(run("--ca-file", "."), "--ca-file", "is a folder")
+        self.write("text.pem", "no certificate")
+        self.assert_one_clear_line(run("--ca-file", "text.pem"), "--ca-file", "text.pem", "PEM")
 
     def test_an_unknown_provider(self):
         self.assert_one_clear_line(self.troupe("run", "?", "--model", "opnai/gpt"), "opnai", "openai")
@@ -91,6 +94,11 @@ class BadInput(TroupeTest):
         self.write("m.json", '{"defualt": "x"}')
         done = self.troupe("run", "?", "--model", "mock/m.json")
         self.assert_one_clear_line(done, "m.json", "defualt", "default")
+
+    def test_a_folder_in_place_of_a_file(self):
+        self.assert_one_clear_line(self.troupe("run", "?", "--model", "mock/."), "is a folder, not a file")
+        self.assert_one_clear_line(self.troupe("run", "?", "--model", f"mock/{self.script()}", "--prompts", "."),
+                                   "the prompt file", "is a folder, not a file")
 
     def test_an_unknown_tool(self):
         done = self.troupe("run", "?", "--model", f"mock/{self.script()}", "--tools", "convert_unit")
@@ -117,6 +125,24 @@ class BadInput(TroupeTest):
         self.assertEqual(self.eval(self.dataset(2)).returncode, 0)
         self.assert_one_clear_line(self.eval(self.dataset(3)), "another dataset", "--out")
         self.assertEqual(len(results(self.folder / "out.db")), 2)
+
+    def test_a_journal_begun_with_a_team_that_was_told_something_else(self):
+        def say(text):
+            self.write("child.yaml", f"name: child\ndescription: Helps.\ninstructions: {text}\nlimits: {{run_time: 9s}}\n")
+
+        data = self.dataset(2)
+        self.write("a.yaml", "children: [child.yaml]\nprompts:\n  system_prompt: One.\n")
+        say("Be brief.")
+        self.assertEqual(self.eval(data, "-a", "a.yaml").returncode, 0)
+        self.assertEqual(self.eval(data, "-a", "a.yaml").returncode, 0)
+        say("Be long.")
+        self.assert_one_clear_line(self.eval(data, "-a", "a.yaml"), "told something else", "--out")
+        say("Be brief.")
+        self.write("a.yaml", "children: [child.yaml]\nprompts:\n  system_prompt: Two.\n")
+        self.assert_one_clear_line(self.eval(data, "-a", "a.yaml"), "told something else", "--out")
+        self.write("a.yaml", "# the same, and more time\nchildren: [child.yaml]\nlimits: {run_time: 1m}\n"
+                             "prompts:\n  system_prompt: One.\n")
+        self.assertEqual(self.eval(data, "-a", "a.yaml").returncode, 0)
 
     def test_a_journal_begun_with_another_model_or_scorer(self):
         data = self.dataset(2)
