@@ -3,6 +3,7 @@
 #include "executors/jail/sys.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 namespace troupe::jail {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 // -------------------------------------------------------------------------------------
 
 constexpr std::size_t region_bytes = 256u << 20;  // what does not fit lies elsewhere, as usual
+constexpr std::size_t least_arena_bytes = 256u << 10;
 
 address_range region;     ///< of objects
 address_range unused;     ///< its end
@@ -32,7 +35,28 @@ struct arena_allocator {
   void (*release)(void* context, void* at, std::size_t bytes);
 };
 
+/// Arenas of the region that Python has given back. They stay mapped: a sandbox that another one
+/// moves into must have each part of the file that the other has, and nobody can open it again.
+struct spare_arena {
+  void* at = nullptr;
+  std::size_t bytes = 0;
+};
+std::array<spare_arena, region_bytes / least_arena_bytes> spare{};
+std::size_t spare_count = 0;
+
+void* take_spare(std::size_t bytes) {
+  for (auto i = spare_count; i-- > 0;)
+    if (spare[i].bytes == bytes) {
+      auto* at = spare[i].at;
+      spare[i] = spare[--spare_count];
+      return at;
+    }
+  return nullptr;
+}
+
 void* allocate_arena(void*, std::size_t bytes) {
+  if (auto* at = take_spare(bytes))
+    return at;
   if (bytes % page_bytes == 0 && bytes <= length(unused)
       && ::mprotect(pointer(unused.start), bytes, PROT_READ | PROT_WRITE) == 0) {
     unused.start += bytes;
@@ -43,7 +67,13 @@ void* allocate_arena(void*, std::size_t bytes) {
 }
 
 void release_arena(void*, void* at, std::size_t bytes) {
-  ::munmap(at, bytes);
+  auto start = reinterpret_cast<std::uint64_t>(at);
+  if (!overlap({start, start + bytes}, region) || spare_count == spare.size()) {
+    ::munmap(at, bytes);
+    return;
+  }
+  ::madvise(at, bytes, MADV_DONTNEED);
+  spare[spare_count++] = {at, bytes};
 }
 
 // --- the file
@@ -130,9 +160,17 @@ void remember_file(int file) {
   device = std::uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev);
 }
 
+/// malloc gives the end of the heap back when it is free, unless somebody else has moved that end:
+/// see spare_arena for why no part may go.
+void keep_heap() {
+  ::sbrk(page_bytes);
+}
+
 void close_region() {
-  if (!unused.empty())
-    ::munmap(pointer(unused.start), length(unused));
+  if (unused.empty())
+    return;
+  ::munmap(pointer(unused.start), length(unused));
+  region.end = unused.start;
   unused = {};
 }
 
@@ -153,6 +191,7 @@ void gather_objects() {
 
 void freeze_memory(int store) {
   close_region();
+  keep_heap();
   constexpr const char* name = "memory";
   unique_fd to_write{::openat(store, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0400)};
   unique_fd to_map{::openat(store, name, O_RDONLY | O_CLOEXEC)};

@@ -42,6 +42,23 @@ int new_child(const std::set<int>& known) {
 
 }  // namespace
 
+TEST_CASE("what sandboxes have in common stays mapped, whatever is free", "[jail][fork]") {
+  jail_fixture fx;
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, R"(
+import ctypes, gc
+def shared():
+    ranges = [line.split()[0].split('-') for line in open('/proc/self/maps') if '/memory (deleted)' in line]
+    return sum(int(end, 16) - int(start, 16) for start, end in ranges)
+before = shared())"))
+        == "ok");
+  CHECK(tagged(fx.run(*s, "gc.collect()\nctypes.CDLL(None).malloc_trim(0)\nshared() - before"))
+        == "0");
+  auto made = fx.fork(*s, {{}}).front();
+  REQUIRE(made);
+  CHECK(tagged(fx.run(**made, "shared() - before")) == "0");
+}
+
 TEST_CASE("a session that lies about itself harms no sandbox but its branch", "[jail][fork]") {
   jail_fixture fx;
   auto other = fx.open();
