@@ -244,11 +244,25 @@ void worker_link::shake_hands(const sandbox_spec& spec) {
     }
   to_send_ += worker::init_frame(handshake_ids + handshake_left_, spec);
   ++handshake_left_;
+  initialised_ = true;
+  take_on(spec);
+  if (started_)
+    flush();
+}
+
+bool worker_link::knows(const sandbox_spec& spec) const {
+  auto same = [](const tool_spec& a, const tool_spec& b) {
+    return a.name == b.name && a.description == b.description && a.ends_run == b.ends_run
+           && a.parameters == b.parameters;
+  };
+  return initialised_ && spec.files.empty() && spec.imports == spec_.imports
+         && std::ranges::equal(spec.tools, spec_.tools, same);
+}
+
+void worker_link::take_on(const sandbox_spec& spec) {
   spec_ = spec;
   spec_.files.clear();
   log_ = output_log{spec_.limits.shown_bytes};
-  if (started_)
-    flush();
 }
 
 void worker_link::take_handshake(const worker::done& reply) {

@@ -55,6 +55,12 @@ public:
   /// Sends it files, tools and rules, now or once it has started. Its limits are those it has.
   void shake_hands(const sandbox_spec& spec);
 
+  /// True when the last shake_hands() told it all that this spec would.
+  [[nodiscard]] bool knows(const sandbox_spec& spec) const;
+
+  /// Goes by this spec, which the worker knows.
+  void take_on(const sandbox_spec& spec);
+
   void listen(sandbox::output_fn output, sandbox::call_fn call);
 
   /// One request at a time; the caller has made sure. After `stop` it only waits for `end`.
@@ -65,7 +71,10 @@ public:
   bool interrupt(std::string why);
   void interrupted();
 
-  /// The worker's Python. After the handshake.
+  /// True when it has done all that it was asked for.
+  [[nodiscard]] bool idle() const noexcept { return handshake_left_ == 0 && !open_; }
+
+  /// The worker's Python. After its reply to init.
   [[nodiscard]] const worker::interpreter& python() const noexcept { return python_; }
 
   /// What it was made ready with, but for the files.
@@ -141,6 +150,7 @@ private:
   bool hears_output_ = false;
   unsigned life_ = 0;  ///< counts the workers
   std::uint32_t handshake_left_ = 0;
+  bool initialised_ = false;  ///< has been told tools and rules: those of spec_
   worker::interpreter python_;
 
   sandbox::output_fn output_fn_;

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -34,6 +35,22 @@ int wait_as_checkpoint() {
   return fd;
 }
 
+/// Killed, and not waited for yet: its end takes as long as a small snippet, beside which it may go
+/// on. 0: none.
+pid_t ending = 0;
+
+void await_ending() {
+  while (ending > 0 && ::waitpid(ending, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  ending = 0;
+}
+
+/// settle(): waits for what drop() has not waited for. Before all that is not save().
+PyObject* settle(PyObject*, PyObject*) {
+  await_ending();
+  Py_RETURN_NONE;
+}
+
 /// save(data_fd) -> int: in the worker the checkpoint's pid; 0 in a checkpoint that has become the
 /// worker, with `data_fd` on its new channel. Raises OSError: no checkpoint was made.
 PyObject* save(PyObject*, PyObject* args) {
@@ -42,14 +59,20 @@ PyObject* save(PyObject*, PyObject* args) {
     return nullptr;
   PyOS_BeforeFork();
   auto pid = ::fork();
+  if (pid < 0 && ending > 0) {  // the one before still counts
+    await_ending();
+    pid = ::fork();
+  }
   if (pid == 0) {
     auto fresh = wait_as_checkpoint();
+    ending = 0;  // not this process's child
     ::dup3(fresh, data_fd, O_CLOEXEC);
     ::close(fresh);
     PyOS_AfterFork_Child();
     return PyLong_FromLong(0);
   }
   auto number = errno;
+  await_ending();  // no dead child is the code's to find, and no memory but its own is charged
   PyOS_AfterFork_Parent();
   if (pid > 0) {
     saved_note note{pid};
@@ -63,20 +86,35 @@ PyObject* save(PyObject*, PyObject* args) {
   return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-/// drop(pid): the checkpoint is not needed any more.
+/// True once the next request has come; false when none has within the time.
+bool is_wanted(int data_fd, int ms) {
+  pollfd wait{data_fd, POLLIN, 0};
+  return ::poll(&wait, 1, ms) > 0;
+}
+
+/// drop(pid, data_fd): the checkpoint is not needed any more. Waits for its end unless the host
+/// wants something meanwhile.
 PyObject* drop(PyObject*, PyObject* args) {
-  int pid = -1;
-  if (PyArg_ParseTuple(args, "i", &pid) == 0)
+  constexpr int pause_ms = 1, pauses = 50;
+  int pid = -1, data_fd = -1;
+  if (PyArg_ParseTuple(args, "ii", &pid, &data_fd) == 0)
     return nullptr;
-  if (pid > 0) {
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-  }
+  if (pid <= 0)
+    Py_RETURN_NONE;
+  await_ending();
+  ending = pid;
+  ::kill(pid, SIGKILL);
+  for (int i = 0; i < pauses && !is_wanted(data_fd, pause_ms); ++i)
+    if (::waitpid(ending, nullptr, WNOHANG) != 0) {
+      ending = 0;
+      Py_RETURN_NONE;
+    }
   Py_RETURN_NONE;
 }
 
 PyMethodDef methods[] = {{"save", save, METH_VARARGS, nullptr},
                          {"drop", drop, METH_VARARGS, nullptr},
+                         {"settle", settle, METH_NOARGS, nullptr},
                          {"take_pipe", take_pipe, METH_NOARGS, nullptr},
                          {"send_image", send_image, METH_VARARGS, nullptr},
                          {"take_over", take_over_image, METH_VARARGS, nullptr},

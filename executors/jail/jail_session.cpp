@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -72,13 +73,32 @@ void jail_session::open(const sandbox_spec& spec, opened_fn done) {
     if (auto self = weak.lock(); self && self->opened_)
       self->on_open_timeout();
   }));
-  link_->shake_hands(spec);
+  auto at_once = cannot_fail(spec);
+  brought_files_ = !spec.files.empty();
+  if (at_once && link_->knows(spec))
+    link_->take_on(spec);
+  else
+    link_->shake_hands(spec);
   if (!prepared_)
     prepare();
+  else if (at_once)
+    core_->io.post([self = shared_from_this()] {
+      if (!self->gone())  // else its end is told as the failure that it is
+        self->finish_open({});
+    });
 }
 
-void jail_session::prepare_ahead() {
+/// A worker that has been warmed up, and is asked for nothing that it might lack: who opens it need
+/// not wait for its word.
+bool jail_session::cannot_fail(const sandbox_spec& spec) const {
+  pollfd end{exit_.fd(), POLLIN, 0};
+  return link_->idle() && spec.files.empty() && pool_->installs(spec.imports)
+         && ::poll(&end, 1, 0) == 0;
+}
+
+void jail_session::prepare_ahead(const sandbox_spec& wanted) {
   link_->warm_up();
+  link_->shake_hands(wanted);
   prepare();
 }
 
@@ -202,9 +222,14 @@ void jail_session::handshake_done(result<void> outcome) {
   if (verdict_)
     return;
   if (outcome) {
+    if (!opened_)  // made ahead
+      group_.note_rest();
+    if (!brought_files_)  // they may have been what was imported
+      pool_->note_opened(link_->spec());
     finish_open({});
     return;
   }
+  pool_->note_refused(link_->spec());
   open_error_ = outcome.error();
   doom(snippet_end::killed, open_error_.detail);
 }

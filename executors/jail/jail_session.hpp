@@ -31,8 +31,9 @@ public:
   jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec);
   ~jail_session() override;
 
-  /// Creates the sandbox ahead of its use.
-  void prepare_ahead();
+  /// Creates the sandbox ahead of its use, and tells it what the next one to open it is thought to
+  /// want: tools and rules, no files.
+  void prepare_ahead(const sandbox_spec& wanted);
 
   [[nodiscard]] bool prepared() const noexcept { return prepared_; }
 
@@ -101,6 +102,7 @@ private:
   void cancel_timers();
   void kill_now();
   void prepare();
+  [[nodiscard]] bool cannot_fail(const sandbox_spec& spec) const;
   void on_exit();
   void remove_groups(unsigned tries);
   void on_dead();
@@ -119,6 +121,7 @@ private:
   opened_fn opened_;
   bool prepared_ = false;
   bool was_open_ = false;
+  bool brought_files_ = false;
   time_point asked_;
   std::vector<timer_id> timers_;
   error open_error_{errc::unavailable, ""};

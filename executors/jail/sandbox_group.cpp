@@ -63,7 +63,7 @@ void sandbox_group::account(sandbox_usage& usage) {
   } else if (group_) {
     charged_ += usage.cpu;
     if (memory_at_rest_ == 0)
-      memory_at_rest_ = group_->peak_memory_bytes();
+      note_rest();
     usage.max_rss_bytes = memory_at_rest_;
   }
 }
@@ -74,7 +74,12 @@ void sandbox_group::count(sandbox_usage& usage) {
   usage.cpu = charge(group_->cpu());
   usage.max_rss_bytes = group_->peak_memory_bytes();
   group_->reset_peak();
-  memory_at_rest_ = group_->peak_memory_bytes();
+  note_rest();
+}
+
+void sandbox_group::note_rest() {
+  if (group_)
+    memory_at_rest_ = group_->peak_memory_bytes();
 }
 
 void sandbox_group::report(close_report& r) const {

@@ -35,6 +35,9 @@ public:
   /// The same, read from the kernel's counters in any case.
   void count(sandbox_usage& usage);
 
+  /// Reads the memory that is in use before any snippet, which the first short one is told.
+  void note_rest();
+
   /// What the whole life took, into the report; to be read before they are removed.
   void report(close_report& r) const;
 

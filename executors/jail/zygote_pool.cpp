@@ -136,7 +136,7 @@ void zygote_pool::refill() {
     return;
   auto s = std::make_shared<jail_session>(shared_from_this(), wanted_);
   ready_.push_back(s);
-  s->prepare_ahead();
+  s->prepare_ahead(wanted_);
   if (!s->gone())
     refill_soon(wanted_);
 }
@@ -144,6 +144,24 @@ void zygote_pool::refill() {
 void zygote_pool::drain() {
   drained_ = true;
   ready_.clear();
+}
+
+void zygote_pool::note_opened(const sandbox_spec& spec) {
+  constexpr std::size_t most = 64;
+  if (installed_.size() < most)
+    installed_.insert(spec.imports);
+  wanted_.tools = spec.tools;
+  wanted_.imports = spec.imports;
+}
+
+void zygote_pool::note_refused(const sandbox_spec& spec) {
+  installed_.erase(spec.imports);
+  wanted_.tools.clear();
+  wanted_.imports.clear();
+}
+
+bool zygote_pool::installs(const std::vector<std::string>& imports) const {
+  return imports.empty() || installed_.contains(imports);
 }
 
 void zygote_pool::note_lacking(int bits) {

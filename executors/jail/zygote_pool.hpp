@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ public:
 
   /// A sandbox made ahead that fits, else a new one.
   [[nodiscard]] std::shared_ptr<jail_session> take(const sandbox_spec& spec);
+
+  /// A worker had what it was asked for, and the next is thought to be asked for the same.
+  void note_opened(const sandbox_spec& spec);
+  /// It had not.
+  void note_refused(const sandbox_spec& spec);
+  /// True when a worker has had these.
+  [[nodiscard]] bool installs(const std::vector<std::string>& imports) const;
 
   /// Set-up steps that a sandbox had to do without (lacking_* bits).
   void note_lacking(int bits);
@@ -50,7 +58,8 @@ private:
   std::string zygote_path_;
   std::shared_ptr<zygote_client> zygote_;
   std::vector<std::shared_ptr<jail_session>> ready_;
-  sandbox_spec wanted_;  ///< without tools, files and rules
+  sandbox_spec wanted_;  ///< without files; its tools and rules are those of the last that opened
+  std::set<std::vector<std::string>> installed_;
   bool refilling_ = false;
   bool drained_ = false;
 

@@ -57,12 +57,15 @@ class Worker:
     def serve(self):
         next_request, handlers = self.bridge.next_request, self.handlers
         while (request := next_request()) is not None:
-            handlers[request["op"]](request)
+            op = request["op"]
+            if _troupe and op != "run":
+                _troupe.settle()
+            handlers[op](request)
 
     # --- set-up ------------------------------------------------------------------------------
 
     def _init(self, request):
-        """Tools and import rules; once, before the first snippet."""
+        """Tools and import rules, before the first snippet; again when others are wanted."""
         if refused := self.adopt(request):
             return self._reply(request, error=refused)
         self._reply(request, python=_PYTHON)
@@ -70,6 +73,7 @@ class Worker:
     def adopt(self, request):
         """Why not, or None."""
         self.bridge.max_frame = request["frame_bytes"]
+        self._forget_tools()
         if rules := request["imports"]:
             if lacking := troupe_imports.missing(rules):
                 return f"not installed in the sandbox: {', '.join(lacking)}"
@@ -77,6 +81,14 @@ class Worker:
         if specs := request["tools"]:
             self._add_tools(specs)
         return None
+
+    def _forget_tools(self):
+        names = self.main.__dict__
+        for name in self.tools:
+            names.pop(name, None)
+        self.tools.clear()
+        self.ending_tools = []
+        names["__builtins__"] = builtins
 
     def _add_tools(self, specs):
         self.ending_tools = [spec["name"] for spec in specs if spec.get("ends_run")]
@@ -142,10 +154,12 @@ class Worker:
 
     def _run(self, request):
         saved, unprotected = self._save() if request["checkpoint"] else (None, "")
+        if unprotected:
+            _troupe.settle()
         if saved != 0:  # else this is the checkpoint: the snippet has never been
             self._run_once(request, unprotected)
         if saved:
-            _troupe.drop(saved)
+            _troupe.drop(saved, troupe_bridge.FD)
 
     def _save(self):
         """(pid, "") in the worker, (0, "") in the checkpoint once it is needed, or (None, why)."""

@@ -67,6 +67,25 @@ TEST_CASE("a sandbox made ahead has nothing of the one before", "[jail][ready]")
   CHECK(tagged(fx.run(*t, "import os\nos.listdir('/work')")) == "[]");
 }
 
+TEST_CASE("a module that came as a file is not taken to be installed", "[jail][ready]") {
+  jail_fixture fx{with_ready(2)};
+  sandbox_spec spec;
+  spec.imports = {"helper"};
+  spec.files = {{"helper.py", "x = 7"}};
+  for (int i = 0; i < 2; ++i)
+    CHECK(tagged(fx.run(*fx.open(spec), "import helper\nhelper.x")) == "7");
+  spec.files.clear();
+  REQUIRE(wait_for_children(2));
+  auto t = fx.try_open(spec);
+  REQUIRE(!t);
+  CHECK(t.error().detail.find("not installed in the sandbox: helper") != std::string::npos);
+  spec.imports = {"math"};
+  for (int i = 0; i < 3; ++i) {  // the later ones are opened without a word from the worker
+    REQUIRE(wait_for_children(2));
+    CHECK(tagged(fx.run(*fx.open(spec), "import math\nmath.floor(2.5)")) == "2");
+  }
+}
+
 TEST_CASE("one made ahead that does not fit or has died is not used", "[jail][ready]") {
   jail_fixture fx{with_ready(2)};
   auto s = fx.open();

@@ -256,6 +256,35 @@ CONTRACT_CASE("a branch goes back to its checkpoints, and so does what is branch
     CHECK(fx.close(*one).clean());
 }
 
+CONTRACT_CASE("a branch that is made the moment a snippet ends has checkpoints of its own",
+              "[fork]") {
+  fx.needs(fx.can().forks && fx.can().checkpoints);
+  fx.checkpoints = true;
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, "x = 0")) == "ok");
+  for (int i = 1; i <= 5; ++i) {
+    CHECK(describe(fx.run(*s, "x += 1")) == "ok");
+    auto b = fx.branch(*s);
+    auto o = fx.run(*b, snippet{.code = "x", .hard_deadline = after(steady_clock::now(), 10s)});
+    CHECK(tagged(o) == std::to_string(i));
+    CHECK(o.unprotected.empty());
+  }
+}
+
+CONTRACT_CASE("no dead checkpoint is the code's to find", "[fork]") {
+  fx.needs(fx.can().checkpoints);
+  fx.checkpoints = true;
+  auto s = fx.open();
+  CHECK(describe(fx.run(*s, "import os, threading, time")) == "ok");
+  for (int i = 0; i < 20; ++i)
+    CHECK(tagged(fx.run(*s, "os.waitpid(-1, os.WNOHANG)[0]")) == "0");
+  CHECK(describe(fx.run(*s, "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"))
+        == "ok");
+  auto o = fx.run(*s, "os.waitpid(-1, os.WNOHANG)");  // with threads there is no checkpoint
+  CHECK(!o.unprotected.empty());
+  CHECK(describe(o) == "raised ChildProcessError: [Errno 10] No child processes");
+}
+
 CONTRACT_CASE("what cannot be copied is named, and the session goes on", "[fork]") {
   fx.needs(fx.can().forks);
   struct obstacle {
