@@ -2,9 +2,11 @@
 
 #include "executors/frame_splitter.hpp"
 #include "runtime/core/base64.hpp"
+#include "runtime/core/json_tokens.hpp"
 #include "runtime/core/text.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace troupe::worker {
 namespace {
@@ -93,6 +95,12 @@ bool read_error(const json& from, done& to) {
   return true;
 }
 
+void set_usage(std::uint64_t cpu_us, std::uint32_t rss_kb, done& to) {
+  constexpr std::uint64_t a_year = 365ull * 86'400 * 1'000'000;
+  to.cpu = micros{static_cast<std::int64_t>(std::min(cpu_us, a_year))};
+  to.max_rss_bytes = std::uint64_t{rss_kb} << 10;
+}
+
 bool read_usage(const json& from, done& to) {
   auto it = from.find("usage");
   if (it == from.end())
@@ -101,9 +109,7 @@ bool read_usage(const json& from, done& to) {
   std::uint64_t cpu_us = 0;
   if (!it->is_object() || !read(*it, "cpu_us", cpu_us) || !read(*it, "rss_kb", rss_kb))
     return false;
-  constexpr std::uint64_t a_year = 365ull * 86'400 * 1'000'000;
-  to.cpu = micros{static_cast<std::int64_t>(std::min(cpu_us, a_year))};
-  to.max_rss_bytes = std::uint64_t{rss_kb} << 10;
+  set_usage(cpu_us, rss_kb, to);
   return true;
 }
 
@@ -178,6 +184,95 @@ result<message> read_call(const json& body) {
   return c;
 }
 
+// --- most replies, without a tree
+// -------------------------------------------------------------------------------------
+
+/// A text that is read from its front, in the very bytes that our worker writes.
+class expected_text {
+public:
+  explicit expected_text(std::string_view text) : rest_{text} {}
+
+  bool take(std::string_view literal) {
+    auto there = rest_.starts_with(literal);
+    if (there)
+      rest_.remove_prefix(literal.size());
+    return there;
+  }
+
+  /// Digits that fit into `to`, without a zero before them.
+  template <class Number>
+  bool take_number(Number& to) {
+    auto [end, failed] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), to);
+    auto size = static_cast<std::size_t>(end - rest_.data());
+    auto digits = rest_.substr(0, size);
+    if (digits.starts_with('-'))
+      digits.remove_prefix(1);
+    auto whole = failed == std::errc{} && (digits == "0" || !digits.starts_with('0'));
+    if (!whole || rest_.starts_with("-0"))
+      return false;
+    rest_.remove_prefix(size);
+    return true;
+  }
+
+  /// A short string of ASCII without escapes.
+  bool take_string(std::string& to) {
+    constexpr std::size_t longest = 4'096;
+    if (!rest_.starts_with('"'))
+      return false;
+    auto end = first_special(rest_, 1);
+    if (end > longest || end >= rest_.size() || rest_[end] != '"')
+      return false;
+    to = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+private:
+  std::string_view rest_;
+};
+
+bool take_scalar(expected_text& from, json& to) {
+  std::int64_t number = 0;
+  if (std::string text; from.take_string(text))
+    to = std::move(text);
+  else if (from.take_number(number))
+    to = number < 0 ? json(number) : json(static_cast<std::uint64_t>(number));
+  else if (from.take("true"))
+    to = true;
+  else if (from.take("false"))
+    to = false;
+  else if (!from.take("null"))
+    return false;
+  return true;
+}
+
+/// The reply of a snippet that went well, with a scalar or no result. Nothing: it is of another
+/// form, or holds more than is looked at here.
+std::optional<done> read_plain_done(std::string_view body) {
+  expected_text from{body};
+  done d;
+  std::uint64_t cpu_us = 0;
+  std::uint32_t rss_kb = 0;
+  if (!from.take(R"({"end":"ok",)"))
+    return std::nullopt;
+  if (from.take(R"("result":{"tagged":)")) {
+    auto& x = d.result.emplace();
+    if (!take_scalar(from, x.tagged) || !from.take(R"(,"text":)") || !from.take_string(x.text)
+        || !from.take("},"))
+      return std::nullopt;
+  }
+  auto whole = from.take(R"("op":"done","id":)") && from.take_number(d.id)
+               && from.take(R"(,"usage":{"cpu_us":)") && from.take_number(cpu_us)
+               && from.take(R"(,"rss_kb":)") && from.take_number(rss_kb) && from.take("}}")
+               && from.at_end();
+  if (!whole)
+    return std::nullopt;
+  set_usage(cpu_us, rss_kb, d);
+  return d;
+}
+
 }  // namespace
 
 std::string init_frame(std::uint32_t id, const sandbox_spec& spec) {
@@ -234,11 +329,11 @@ std::string shell_frame(std::uint32_t id, const shell_command& command) {
 }
 
 std::string run_frame(std::uint32_t id, const snippet& code, bool checkpoint) {
-  return frame({{"op", "run"},
-                {"id", id},
-                {"code", code.code},
-                {"may_be_prose", code.may_be_prose},
-                {"checkpoint", checkpoint}});
+  auto body = R"({"op":"run","id":)" + std::to_string(id) + R"(,"code":)";
+  append_json_string(body, code.code);
+  body += code.may_be_prose ? R"(,"may_be_prose":true)" : R"(,"may_be_prose":false)";
+  body += checkpoint ? R"(,"checkpoint":true})" : R"(,"checkpoint":false})";
+  return make_frame(body);
 }
 
 std::string branch_frame(std::uint32_t id, std::size_t count) {
@@ -256,6 +351,8 @@ std::string answer_frame(std::uint64_t call, const result<json>& value) {
 }
 
 result<message> parse(std::string_view body) {
+  if (auto plain = read_plain_done(body))
+    return *std::move(plain);
   auto parsed = parse_json(body, frame_limits());
   if (!parsed)
     return fail(parsed.error());

@@ -49,6 +49,64 @@ TEST_CASE("code and answers that are no UTF-8 still make a frame", "[protocol]")
   CHECK(body_of(worker::answer_frame(1, fail(errc::denied, "b\xff")))["error"] == "b\uFFFD");
 }
 
+TEST_CASE("a reply is read the same way with and without a tree", "[protocol]") {
+  auto is_as_with_space = [](const std::string& body) {
+    auto plain = worker::parse(body), tree = worker::parse(" " + body);
+    CAPTURE(body);
+    REQUIRE(plain.has_value() == tree.has_value());
+    if (!plain)
+      return;
+    const auto &x = std::get<worker::done>(*plain), &y = std::get<worker::done>(*tree);
+    CHECK(x.id == y.id);
+    CHECK(x.cpu == y.cpu);
+    CHECK(x.max_rss_bytes == y.max_rss_bytes);
+    CHECK(x.is_final == y.is_final);
+    REQUIRE(x.result.has_value() == y.result.has_value());
+    if (x.result) {
+      CHECK(x.result->text == y.result->text);
+      CHECK(x.result->tagged == y.result->tagged);
+      CHECK(x.result->tagged.type() == y.result->tagged.type());
+    }
+  };
+  auto reply = [](const std::string& result, const std::string& id, const std::string& cpu) {
+    return R"({"end":"ok",)" + result + R"("op":"done","id":)" + id + R"(,"usage":{"cpu_us":)" + cpu
+           + R"(,"rss_kb":13588}})";
+  };
+  for (std::string tagged : {"2",
+                             "-7",
+                             "0",
+                             "-0",
+                             "007",
+                             "2.0",
+                             "1e3",
+                             "9223372036854775807",
+                             "9223372036854775808",
+                             "-9223372036854775808",
+                             "true",
+                             "null",
+                             "nul",
+                             R"("a b")",
+                             R"("\n")",
+                             "\"\"",
+                             "\"\xc3\xa9\"",
+                             "\"\xff\"",
+                             "[1]",
+                             "{}",
+                             ""})
+    is_as_with_space(reply(R"("result":{"tagged":)" + tagged + R"(,"text":"t"},)", "5", "41770"));
+  for (std::string id : {"1", "4294967295", "4294967296", "-1", "01", "1.0", ""})
+    is_as_with_space(reply("", id, "7"));
+  for (std::string cpu : {"0", "18446744073709551615", "18446744073709551616", "-1", "00"})
+    is_as_with_space(reply("", "1", cpu));
+  for (const auto* body :
+       {R"({"end":"ok","op":"done","id":1,"usage":{"cpu_us":1,"rss_kb":1}} )",
+        R"({"end":"ok","op":"done","id":1,"usage":{"cpu_us":1,"rss_kb":1}}})",
+        R"({"end":"ok","op":"done","id":1,"usage":{"cpu_us":1,"rss_kb":1},"final":true})",
+        R"({"end":"ok","result":{"tagged":1,"text":"1","more":2},"op":"done","id":1})",
+        R"({"end":"ok","result":{"tagged":1,"text":"1"},"op":"done","id":1,"usage":{"cpu_us":1}})"})
+    is_as_with_space(body);
+}
+
 TEST_CASE("a piece of a file and a command's end are read", "[protocol]") {
   auto piece = worker::parse(R"({"op": "done", "id": 3, "data": "AP8=", "size": 9})");
   REQUIRE(piece);

@@ -104,6 +104,10 @@ MESSAGES = {
     "no_op": [{}],
     "unknown_op": [{"op": "more"}],
     "no_object": [[1]],
+    # In the very order in which the worker writes them: these are read without a tree.
+    "done_plain": [{"end": "ok", "result": {"tagged": 5, "text": "5"}, **reply(usage=USAGE)}],
+    "done_plain_text": [{"end": "ok", "result": {"tagged": "a", "text": "a"}, **reply(usage=USAGE)}],
+    "done_plain_none": [{"end": "ok", **reply(usage=USAGE)}],
 }
 
 
