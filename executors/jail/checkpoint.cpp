@@ -175,6 +175,11 @@ int receive_order(char wanted) {
     if (size < 0 && errno == EINTR)
       continue;
     auto* header = CMSG_FIRSTHDR(&message);
+    if (size == 1 && order == call_order) {
+      saved_note here{::getpid()};
+      ::send(saved_fd, &here, sizeof here, MSG_DONTWAIT | MSG_NOSIGNAL);
+      continue;
+    }
     if (size != 1 || header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int))) {
       if (size >= 0)
         errno = (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : ECONNRESET;
@@ -222,6 +227,19 @@ bool end_all_but(int process_list, pid_t kept) {
     ::nanosleep(&pause, nullptr);
   }
   return false;
+}
+
+bool answers_call(int saved, pid_t checkpoint) {
+  constexpr int patience_ms = 2'000;
+  saved_note note;
+  while (::recv(saved, &note, sizeof note, MSG_DONTWAIT) > 0) {  // said before the call
+  }
+  if (::send(saved, &call_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+    return false;
+  pollfd wait{saved, POLLIN, 0};  // readable too when the last other end is closed
+  return ::poll(&wait, 1, patience_ms) > 0
+         && ::recv(saved, &note, sizeof note, MSG_DONTWAIT) == sizeof note
+         && note.pid == checkpoint;
 }
 
 }  // namespace troupe::jail

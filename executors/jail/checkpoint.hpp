@@ -16,8 +16,12 @@ struct saved_note {
   pid_t pid = 0;
 };
 
+/// Init to a checkpoint: answer with a saved_note, if you live.
+inline constexpr char call_order = 'C';
+
 /// The descriptor that comes with the next `wanted` order of the runtime, which init passes on;
-/// those of other orders are closed. Waits. -1 with errno when there is none to come.
+/// those of other orders are closed, and calls answered. Waits. -1 with errno when there is none to
+/// come.
 [[nodiscard]] int receive_order(char wanted);
 
 /// Makes `import _troupe` work: checkpoints, and what fork() needs. False with a Python error set.
@@ -29,5 +33,9 @@ struct saved_note {
 /// Ends all processes of the pid namespace but the caller, its first, and `kept`. False when some
 /// still live after 2 s, or `kept` does not.
 bool end_all_but(int process_list, pid_t kept);
+
+/// Whether the checkpoint, alone in the sandbox, answers over init's end of the socket: one that
+/// was killed a moment ago is still to be seen, and takes signals.
+bool answers_call(int saved, pid_t checkpoint);
 
 }  // namespace troupe::jail

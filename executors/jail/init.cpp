@@ -149,7 +149,8 @@ private:
   /// Makes the checkpoint the worker, alone in the sandbox. False when there is none to be had.
   bool restore(int status) {
     auto kept = std::exchange(checkpoint_, 0);
-    if (processes_ < 0 || kept <= 1 || kept == worker_ || !end_all_but(processes_, kept))
+    if (processes_ < 0 || kept <= 1 || kept == worker_ || !end_all_but(processes_, kept)
+        || !answers_call(saved_, kept))
       return false;
     worker_ = kept;
     send_note(control_, note_kind::restored, status);

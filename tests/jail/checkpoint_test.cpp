@@ -179,6 +179,19 @@ TEST_CASE("code that meddles with its checkpoint loses it, no more", "[jail][che
   }
 }
 
+TEST_CASE("a checkpoint that is dying is not gone back to", "[jail][checkpoint]") {
+  checkpoint_fixture fx;
+  for (int i = 0; i < 20; ++i) {
+    auto s = fx.open();
+    fx.run(*s, "ballast = b'x' * 20_000_000");  // its death takes a moment
+    auto o = fx.run(*s, "import os\nos.kill(-1, 9)\nos._exit(0)");
+    INFO(describe(o));
+    CHECK(o.end == snippet_end::exited);
+    CHECK(!o.restored);
+    CHECK(fx.close(*s).clean());
+  }
+}
+
 TEST_CASE("a sandbox goes back as often as its code is killed", "[jail][checkpoint]") {
   checkpoint_fixture fx;
   auto s = fx.open();
