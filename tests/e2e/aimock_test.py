@@ -103,6 +103,7 @@ class Aimock(TroupeTest):
                 self.assertIn("first a l\u00f6\u00f6k.", done.stderr)
 
     def test_every_sample_is_accounted_for_under_429s(self):
+        refusals = 0  # of all ways together: one may have the luck to meet none
         for way in WIRES:
             with self.subTest(way):
                 # Its refusals state 60 requests a minute, so about one a second goes from the first on.
@@ -111,13 +112,15 @@ class Aimock(TroupeTest):
                 self.assertEqual(ends, ["success"] * 8)
                 answers = self.answers(url)
                 refused = answers.count((429, "rateLimit"))
-                self.assertGreater(refused, 0)
                 self.assertEqual(answers.count((200, None)), 16)
                 self.assertEqual(len(answers), 16 + refused)
+                refusals += refused
+        self.assertGreater(refusals, 0)
 
     def test_every_sample_is_accounted_for_under_all_its_faults(self):
         faults = ("--chaos-drop", 0.1, "--chaos-malformed", 0.1, "--chaos-disconnect", 0.1,
                   "--chaos-ratelimit", 0.05, "--chaos-latency", 20)
+        met = 0  # as above
         for way in WIRES:
             with self.subTest(way):
                 url = self.serve(*faults)
@@ -125,7 +128,8 @@ class Aimock(TroupeTest):
                 self.assertEqual(ends, ["success"] * 6)
                 answers = self.answers(url)
                 self.assertEqual(answers.count((200, None)), 12)
-                self.assertGreater(len(answers), 12)
+                met += len(answers) - 12
+        self.assertGreater(met, 0)
 
     def test_samples_that_only_meet_faults_end_as_errors_that_say_so(self):
         for fault, words in (("drop", "500"), ("malformed", "not JSON"), ("disconnect", "closed"),

@@ -197,6 +197,9 @@ TEST_CASE("a thousand runs of mixed kinds, with children, end at once", "[embed]
      "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "4"}}]}},
     {"if_task_contains": "asks you",
      "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "seven"}}]}},
+    {"if_task_contains": "You are 'coder'", "reply": "<code>\nfinal_answer(19 + 23)\n</code>"},
+    {"if_task_contains": "write code",
+     "reply": "<code>\nif coder('Add them.') == 42:\n    final_answer('end')\n</code>"},
     {"from_turn": 1,
      "reply": {"tool_calls": [{"name": "final_answer", "arguments": {"answer": "end"}}]}},
     {"if_task_contains": "team",
@@ -214,13 +217,18 @@ TEST_CASE("a thousand runs of mixed kinds, with children, end at once", "[embed]
   REQUIRE(search);
   auto manager = t.rt->define({.name = "manager", .kind = "tool", .team = {*search}});
   auto talk = t.rt->define(session_spec{.members = {tool_member("asker"), tool_member("knower")}});
+  auto coder = t.rt->define({.name = "coder", .kind = "code", .description = "Adds numbers."});
   REQUIRE(manager);
   REQUIRE(talk);
+  REQUIRE(coder);
+  auto writer = t.rt->define({.kind = "code", .team = {*coder}});
+  REQUIRE(writer);
   std::vector<run> runs;
   for (int i = 0; i < 1000; ++i)
-    runs.push_back(i % 3 == 0   ? t.rt->submit(*alone, "alone")
-                   : i % 3 == 1 ? t.rt->submit(*manager, "team")
-                                : t.rt->submit(*talk, "talk"));
+    runs.push_back(i % 4 == 0   ? t.rt->submit(*alone, "alone")
+                   : i % 4 == 1 ? t.rt->submit(*manager, "team")
+                   : i % 4 == 2 ? t.rt->submit(*talk, "talk")
+                                : t.rt->submit(*writer, "write code"));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (i % 10 == 9) {
       runs[i].cancel("one in ten");
