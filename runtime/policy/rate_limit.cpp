@@ -24,8 +24,7 @@ constexpr millis longest_cooldown{30'000};
 constexpr millis longest_reset{300'000};  // a day's limit is not waited for: its refusal says so
 constexpr millis probe_pause{250};        // a refusal takes less
 constexpr millis reset_slack{1'000};      // a reset and a wait of the same moment may be rounded
-constexpr std::uint32_t trusted_waits =
-  3;  // in a row that did not help; then the reset is believed
+constexpr std::uint32_t trusted_waits = 3;  // in a row that did not help
 
 double seconds(steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
@@ -36,6 +35,15 @@ time_point later(time_point now, double s) {
   constexpr double most = 86'400;
   auto ms = std::ceil(std::clamp(s, 0.0, most) * 1e3);
   return now + millis{std::max<millis::rep>(1, static_cast<millis::rep>(ms))};
+}
+
+/// Until all of what is used up will be there again; zero: the server does not say.
+millis reset_of_used_up(const rate_report& stated) {
+  millis longest{0};
+  for (const auto& word : stated)
+    if (word.remaining >= 0 && word.remaining <= word.limit / 10)
+      longest = std::max(longest, word.reset);
+  return longest;
 }
 
 }  // namespace
@@ -210,7 +218,7 @@ refusal_meaning rate_limit::refused(const pass& p, const rate_report& stated,
     meters_[i].correct(-p.reserved[i]);
     admitted_[i] -= p.reserved[i];
   }
-  read(p, stated, now, refusals_in_row_ < trusted_waits ? wait : std::nullopt);
+  read(p, stated, now, wait);
   if (p.sent_at < refused_at_) {  // of the same episode
     noise_.refused_with_it();
     if (wait)
@@ -219,7 +227,7 @@ refusal_meaning rate_limit::refused(const pass& p, const rate_report& stated,
   }
   auto what = explained() ? refusal_meaning::limit : judge(p, now);
   if (what == refusal_meaning::limit || what == refusal_meaning::unclear)
-    begin_episode(wait, now);
+    begin_episode(wait, reset_of_used_up(stated), now);
   return what;
 }
 
@@ -263,10 +271,13 @@ bool rate_limit::explained() const {
   return stated && !room;
 }
 
-void rate_limit::begin_episode(std::optional<millis> wait, time_point now) {
-  auto doublings = std::min<std::uint32_t>(refusals_in_row_++, 10);
-  auto cooldown = std::min(first_cooldown * (1 << doublings), longest_cooldown);
-  held_until_ = std::max(held_until_, after(now, wait.value_or(cooldown)));
+void rate_limit::begin_episode(std::optional<millis> wait, millis reset, time_point now) {
+  auto doublings = std::min<std::uint32_t>(refusals_in_row_, 10);
+  auto pause = std::min(first_cooldown * (1 << doublings), longest_cooldown);
+  if (wait)
+    pause = refusals_in_row_ < trusted_waits ? *wait : std::max(*wait, std::min(pause, reset));
+  ++refusals_in_row_;
+  held_until_ = std::max(held_until_, after(now, pause));
   refused_at_ = now;
   rising_ = false;
   to_probe_ = true;

@@ -86,7 +86,9 @@ private:
 };
 
 /// All quantities of one endpoint. After a refusal everybody waits: as long as the server asks,
-/// else a cooldown that doubles until something is answered again, with one request to try it.
+/// else a cooldown that doubles until something is answered again, with one request to try it. A
+/// wait that does not help again and again gives way to that cooldown where the server states a
+/// later reset, up to which it goes: a refusal may have nothing to do with the figures beside it.
 /// Where the server states no limits, the rate that it admitted from one refusal to the next is
 /// kept to from then on, and grows slowly while it is used. Refusals that come too thick to tell a
 /// rate lower it as well, and when they are over it comes back within a minute or two: a storm that
@@ -134,7 +136,7 @@ private:
   void read(const pass& p, const rate_report& stated, time_point now,
             std::optional<millis> come_back = {});
   refusal_meaning judge(const pass& p, time_point now);
-  void begin_episode(std::optional<millis> wait, time_point now);
+  void begin_episode(std::optional<millis> wait, millis reset, time_point now);
   void end_episode();
   void learn_admitted(std::size_t i, bool known);
   void forget_episodes(time_point now);

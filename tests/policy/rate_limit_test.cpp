@@ -149,16 +149,30 @@ TEST_CASE("a refusal's own wait is not outlasted by a reset that comes later", "
   CHECK(sent_in(limit, now, 58s) >= 700);
 }
 
-TEST_CASE("a wait that did not help three times gives way to the reset", "[rate_limit]") {
+TEST_CASE("a wait that did not help three times gives way to a cooldown, up to the reset",
+          "[rate_limit]") {
   rate_limit limit;
   auto now = start;
-  for (int i = 0; i < 4; ++i) {
-    auto left = start + 120s - now;
+  auto reset = start + 30s;
+  for (auto pause : {1s, 1s, 1s, 8s, 16s, 3s, 1s}) {
+    auto left = std::max<steady_clock::duration>(reset - now, 0s);
     auto p = limit.take(one, now);
     limit.refused(p, stated(60, 0, std::chrono::duration_cast<millis>(left)), 1s, now);
-    now += 1s;
+    now += pause;
+    CHECK(limit.ready_at(one, now - 1ms) > now - 1ms);
+    CHECK(limit.ready_at(one, now) == now);
   }
-  CHECK(limit.ready_at(one, now) == start + 120s);
+}
+
+TEST_CASE("refusals by chance that state a far reset stall nobody for minutes", "[rate_limit]") {
+  rate_limit limit;
+  auto now = start;
+  for (int i = 0; i < 6; ++i) {  // a chance of one in 1 400, where 30 % are refused
+    auto p = limit.take(one, now);
+    limit.refused(p, {{rate_quantity::tokens, 150'000, 0, 360s, false}}, 1s, now);
+    now = limit.ready_at(one, now);
+  }
+  CHECK(now <= start + 60s);
 }
 
 TEST_CASE("without the server's word the cooldown doubles until something is answered",
