@@ -31,12 +31,13 @@ micros since(time_point start) {
   return std::chrono::duration_cast<micros>(steady_clock::now() - start);
 }
 
+}  // namespace
+
 std::string seconds_text(micros span) {
-  auto text = std::to_string(static_cast<double>(span.count()) / 1e6);
+  constexpr micros half_a_tenth{50'000};
+  auto text = std::to_string(static_cast<double>((span + half_a_tenth).count()) / 1e6);
   return text.substr(0, text.find('.') + 2) + " s";
 }
-
-}  // namespace
 
 struct worker_link::open_request {
   std::unique_ptr<worker_request> what;

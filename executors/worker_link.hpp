@@ -16,6 +16,9 @@
 
 namespace troupe {
 
+/// As "1.5 s", rounded.
+[[nodiscard]] std::string seconds_text(micros span);
+
 /// What a backend does for its worker_link. It outlives the link's open channels.
 class worker_owner {
 public:

@@ -159,6 +159,32 @@ int kill_all_but(int process_list, pid_t kept) {
   return others;
 }
 
+/// The code may have made the socket one that does not wait, or not for long.
+void wait_for_order() {
+  pollfd wait{saved_fd, POLLIN, 0};
+  ::poll(&wait, 1, -1);
+}
+
+bool hung_up(int fd) {
+  pollfd state{fd, 0, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) != 0;
+}
+
+/// Takes all that the dead have left in the socket, empty messages too. False when nobody holds its
+/// other end any more, or somebody goes on writing.
+bool drain(int saved) {
+  constexpr int more_than_fit = 4'096;
+  char byte = 0;
+  for (int i = 0; i < more_than_fit; ++i) {
+    auto size = ::recv(saved, &byte, 1, MSG_DONTWAIT);
+    if (size < 0)
+      return errno == EAGAIN;
+    if (size == 0 && hung_up(saved))
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 int receive_order(char wanted) {
@@ -172,8 +198,10 @@ int receive_order(char wanted) {
     message.msg_control = space;
     message.msg_controllen = sizeof space;
     auto size = ::recvmsg(saved_fd, &message, MSG_CMSG_CLOEXEC);
-    if (size < 0 && errno == EINTR)
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) {
+      wait_for_order();
       continue;
+    }
     auto* header = CMSG_FIRSTHDR(&message);
     if (size == 1 && order == call_order) {
       saved_note here{::getpid()};
@@ -231,11 +259,9 @@ bool end_all_but(int process_list, pid_t kept) {
 
 bool answers_call(int saved, pid_t checkpoint) {
   constexpr int patience_ms = 2'000;
-  saved_note note;
-  while (::recv(saved, &note, sizeof note, MSG_DONTWAIT) > 0) {  // said before the call
-  }
-  if (::send(saved, &call_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+  if (!drain(saved) || ::send(saved, &call_order, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
     return false;
+  saved_note note;
   pollfd wait{saved, POLLIN, 0};  // readable too when the last other end is closed
   return ::poll(&wait, 1, patience_ms) > 0
          && ::recv(saved, &note, sizeof note, MSG_DONTWAIT) == sizeof note

@@ -20,8 +20,7 @@ struct saved_note {
 inline constexpr char call_order = 'C';
 
 /// The descriptor that comes with the next `wanted` order of the runtime, which init passes on;
-/// those of other orders are closed, and calls answered. Waits. -1 with errno when there is none to
-/// come.
+/// those of other orders are closed, and calls answered. Waits. -1 with errno when none will come.
 [[nodiscard]] int receive_order(char wanted);
 
 /// Makes `import _troupe` work: checkpoints, and what fork() needs. False with a Python error set.

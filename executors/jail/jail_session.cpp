@@ -37,11 +37,6 @@ micros to_micros(const timeval& t) {
   return std::chrono::seconds{t.tv_sec} + micros{t.tv_usec};
 }
 
-std::string seconds_text(micros span) {
-  auto text = std::to_string(static_cast<double>(span.count()) / 1e6);
-  return text.substr(0, text.find('.') + 2) + " s";
-}
-
 }  // namespace
 
 jail_session::jail_session(std::shared_ptr<zygote_pool> pool, const sandbox_spec& spec)
@@ -388,6 +383,10 @@ void jail_session::on_restored(int status) {
   group_.forget_oom();
   worker_status_ = status;
   auto v = known ? std::move(*known) : own_end();
+  if (!known && !link_->checkpointed()) {  // between snippets there is nothing to go back to
+    end_life(std::move(v));
+    return;
+  }
   worker_status_.reset();
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -467,8 +466,11 @@ void jail_session::check_memory() {
 }
 
 std::string jail_session::memory_text() const {
-  return "the code used more than the " + std::to_string(limits_.memory_bytes >> 20)
-         + " MiB of memory that are allowed";
+  constexpr std::uint64_t mib = 1u << 20, mb = 1'000'000;
+  auto bytes = limits_.memory_bytes;
+  auto size =
+    bytes % mib == 0 ? std::to_string(bytes / mib) + " MiB" : std::to_string(bytes / mb) + " MB";
+  return "the code used more than the " + size + " of memory that are allowed";
 }
 
 void jail_session::on_dead() {

@@ -1,6 +1,8 @@
 #include "executors/jail/cgroup.hpp"
 #include "tests/jail/jail_fixture.hpp"
 
+#include <thread>
+
 #include <unistd.h>
 
 using namespace troupe;
@@ -114,7 +116,8 @@ time.sleep(60)
 )",
                       600ms);
   check_restored(o, snippet_end::hard_timeout);
-  CHECK(tagged(fx.run(*s, "import os\nsum(p.isdigit() for p in os.listdir('/proc'))")) != "");
+  CHECK(tagged(fx.run(*s, "import os\nsum(p.isdigit() for p in os.listdir('/proc')) < 4"))
+        == "true");
   // Its limit of processes is whole again: 64, less the worker and this snippet's checkpoint.
   auto left = fx.run(*s, R"(
 import os, time
@@ -181,15 +184,60 @@ TEST_CASE("code that meddles with its checkpoint loses it, no more", "[jail][che
 
 TEST_CASE("a checkpoint that is dying is not gone back to", "[jail][checkpoint]") {
   checkpoint_fixture fx;
-  for (int i = 0; i < 20; ++i) {
-    auto s = fx.open();
-    fx.run(*s, "ballast = b'x' * 20_000_000");  // its death takes a moment
-    auto o = fx.run(*s, "import os\nos.kill(-1, 9)\nos._exit(0)");
-    INFO(describe(o));
-    CHECK(o.end == snippet_end::exited);
-    CHECK(!o.restored);
-    CHECK(fx.close(*s).clean());
-  }
+  constexpr const char* ends[] = {
+    "import os\nos.kill(-1, 9)\nos._exit(0)",
+    // What it says in the checkpoint's name lies behind empty messages.
+    R"(
+import os, socket
+child = os.fork()
+if child == 0: os._exit(0)
+init = socket.socket(fileno=4)
+for _ in range(50):
+  init.send(b'')
+  init.send((child - 1).to_bytes(4, 'little'))
+os.kill(-1, 9)
+os._exit(0))",
+  };
+  for (int i = 0; i < 20; ++i)
+    for (auto* end : ends) {
+      auto s = fx.open();
+      fx.run(*s, "ballast = b'x' * 20_000_000");  // its death takes a moment
+      auto o = fx.run(*s, end);
+      INFO(describe(o));
+      CHECK(o.end == snippet_end::exited);
+      CHECK(!o.restored);
+      CHECK(fx.close(*s).clean());
+    }
+}
+
+TEST_CASE("a checkpoint waits on a socket that the code has made impatient", "[jail][checkpoint]") {
+  checkpoint_fixture fx;
+  auto s = fx.open();
+  fx.run(*s, "import os, socket\nx = 1\nos.set_blocking(4, False)");
+  check_restored(fx.run(*s, "x = 2\nos._exit(0)"), snippet_end::exited);
+  fx.run(*s, "socket.socket(fileno=os.dup(4)).settimeout(0.01)");
+  check_restored(fx.run(*s, "x = 3\nos._exit(0)"), snippet_end::exited);
+  CHECK(tagged(fx.run(*s, "x")) == "1");
+}
+
+TEST_CASE("between snippets there is no checkpoint to go back to", "[jail][checkpoint]") {
+  checkpoint_fixture fx;
+  auto s = fx.open();
+  fx.run(*s, R"(
+import os, signal, socket, time
+worker = os.getpid()
+if os.fork() == 0:
+  time.sleep(0.1)
+  init = socket.socket(fileno=4)
+  init.send(os.getpid().to_bytes(4, 'little'))
+  os.kill(worker, 9)
+  while True:
+    if init.recv(9) == b'C':
+      init.send(os.getpid().to_bytes(4, 'little')))");
+  std::this_thread::sleep_for(500ms);
+  auto refused = s->run(snippet{.code = "1"}, [](const snippet_outcome&) {});
+  CHECK(!refused);
+  CHECK(fx.close(*s).clean());
 }
 
 TEST_CASE("a sandbox goes back as often as its code is killed", "[jail][checkpoint]") {
