@@ -3,6 +3,7 @@
 #include "runtime/core/text.hpp"
 #include "runtime/model/http_wait.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -13,6 +14,7 @@ namespace {
 using headers_t = std::vector<std::pair<std::string, std::string>>;
 
 constexpr double longest_ms = 30.0 * 86'400'000;
+constexpr double most = 1e15;  // beyond it no allowance is meant, and sums lose what is added
 
 /// A plain decimal number that is not negative, at the front of `text`, which loses it.
 std::optional<double> take_number(std::string_view& text) {
@@ -120,9 +122,9 @@ void read_part(rate_report& out, std::string_view quantity, std::string_view par
     return;
   auto& word = word_for(out, *of);
   if (which == word_part::limit)
-    word.limit = number(value).value_or(-1);
+    word.limit = std::min(number(value).value_or(-1), most);
   else if (which == word_part::remaining)
-    word.remaining = number(value).value_or(-1);
+    word.remaining = std::min(number(value).value_or(-1), most);
   else if (auto span = parse_span(value))
     word.reset = *span;
   else if (auto left = until(trim(value), headers)) {

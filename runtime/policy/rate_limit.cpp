@@ -21,9 +21,9 @@ constexpr double rise = 8;                     // seconds to twice the rate, aft
 constexpr std::size_t learned_quantities = 2;  // requests and tokens; the others are parts of these
 constexpr millis first_cooldown{1'000};
 constexpr millis longest_cooldown{30'000};
-constexpr millis longest_reset{300'000};  // a day's limit is not waited for: its refusal says so
-constexpr millis probe_pause{250};        // a refusal takes less
-constexpr millis reset_slack{1'000};      // a reset and a wait of the same moment may be rounded
+constexpr millis longest_reset{300'000};    // a day's limit is not waited for: its refusal says so
+constexpr millis probe_pause{250};          // a refusal takes less
+constexpr millis reset_slack{1'000};        // a reset and a wait of the same moment may be rounded
 constexpr std::uint32_t trusted_waits = 3;  // in a row that did not help
 
 double seconds(steady_clock::duration d) {
@@ -41,7 +41,7 @@ time_point later(time_point now, double s) {
 millis reset_of_used_up(const rate_report& stated) {
   millis longest{0};
   for (const auto& word : stated)
-    if (word.remaining >= 0 && word.remaining <= word.limit / 10)
+    if (word.remaining >= 0 && rate_meter::used_up(word.remaining, word.limit))
       longest = std::max(longest, word.reset);
   return longest;
 }
@@ -65,7 +65,7 @@ time_point rate_meter::ready_at(double amount, time_point now) {
       paid = std::min(paid, reset_at_);
     when = std::max(when, paid == never ? later(now, 1) : paid);
   }
-  return when;
+  return stated() ? std::min(when, std::max(now, stated_at_ + longest_reset)) : when;
 }
 
 bool rate_meter::binds() const {
@@ -93,10 +93,19 @@ void rate_meter::forget_credit() {
 void rate_meter::advance(time_point now) {
   auto passed = std::max(0.0, seconds(now - as_of_));
   as_of_ = std::max(as_of_, now);
+  forget_stale(now);
   if (stated())
     refill(now, passed);
   auto r = rate(now);
   debt_ = r == unlimited ? 0 : std::max(debt_ - r * passed, std::min(debt_, -r * burst_seconds));
+}
+
+/// Its figures are of another time, or are not meant.
+void rate_meter::forget_stale(time_point now) {
+  if (!stated() || now < stated_at_ + longest_reset)
+    return;
+  limit_ = -1;
+  remaining_ = 0;
 }
 
 void rate_meter::refill(time_point now, double passed) {
@@ -125,14 +134,16 @@ double rate_meter::rate(time_point now) const {
 
 void rate_meter::state(const rate_word& word, double mark, time_point sent_at, time_point now,
                        std::optional<millis> come_back) {
-  if (mark < newest_mark_ || word.remaining < 0 || (word.limit < 0 && !stated()))
+  auto limit = word.limit >= 1 ? word.limit : limit_;
+  if (mark < newest_mark_ || word.remaining < 0 || limit < 0)
     return;
   advance(now);
   newest_mark_ = mark;
-  limit_ = std::max(word.limit >= 0 ? word.limit : limit_, word.remaining);
+  stated_at_ = now;
+  limit_ = std::max(limit, word.remaining);
   auto reset = std::min(word.reset >= millis{0} ? word.reset : millis{60'000}, longest_reset);
   auto reset_at = (word.from_answer ? now : sent_at) + reset;
-  if (come_back && word.remaining <= limit_ / 10 && reset > *come_back + reset_slack)
+  if (come_back && used_up(word.remaining, limit_) && reset > *come_back + reset_slack)
     bucket_evidence_ = std::max(bucket_evidence_, enough_evidence);
   else
     weigh_kind(word.remaining, seconds(reset_at - sent_at));

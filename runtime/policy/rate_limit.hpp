@@ -24,8 +24,9 @@ struct rate_settings {
 /// One quantity's allowance: a leaky bucket whose rate is the least of what was told, learned and
 /// stated. What a server states (limit, remaining, reset) is spread evenly until its reset: that
 /// uses up a fixed window exactly, and keeps a token bucket about half full. Which of the two it is
-/// shows in the reset, which for a bucket is the time to refill.
-/// Units  seconds, and the quantity's own.
+/// shows in the reset, which for a bucket is the time to refill. A limit of less than 1 is none,
+/// and what was stated holds nobody for longer than five minutes after the last word. Units
+/// seconds, and the quantity's own.
 class rate_meter {
 public:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -35,8 +36,13 @@ public:
   void learn(double per_second) { learned_ = per_second; }
   [[nodiscard]] double learned() const { return learned_; }
 
-  /// The server states this quantity, and more than a tenth is left.
-  [[nodiscard]] bool has_room() const { return !stated() || remaining_ > limit_ / 10; }
+  /// Less than a tenth is left of a limit; of one that is not stated (negative), nothing.
+  [[nodiscard]] static bool used_up(double remaining, double limit) {
+    return remaining <= std::max(limit, 0.0) / 10;
+  }
+
+  /// The server states this quantity, and it is not used up.
+  [[nodiscard]] bool has_room() const { return !stated() || !used_up(remaining_, limit_); }
   [[nodiscard]] bool stated() const { return limit_ >= 0; }
 
   /// The learned rate is what callers go at now: hardly any of it lies unused.
@@ -66,6 +72,7 @@ private:
   static constexpr int enough_evidence = 3;
 
   void advance(time_point now);
+  void forget_stale(time_point now);
   void refill(time_point now, double passed);
   [[nodiscard]] double rate(time_point now) const;
   [[nodiscard]] bool refills() const { return bucket_evidence_ >= enough_evidence; }
@@ -82,6 +89,7 @@ private:
   time_point reset_at_{};
   double period_ = 60;
   double newest_mark_ = -1;
+  time_point stated_at_{};
   int bucket_evidence_ = 0;
 };
 

@@ -110,6 +110,37 @@ TEST_CASE("a reset that is hours away is not waited for", "[rate_limit]") {
   CHECK(limit.ready_at(one, start + 5min) == start + 5min);
 }
 
+TEST_CASE("a limit below one is none", "[rate_limit]") {
+  for (auto limit : {0.0, 0.001}) {
+    rate_limit limits;
+    auto now = start;
+    for (int i = 0; i < 3; ++i) {
+      auto p = limits.take(one, now);
+      limits.answered(p, one, {{rate_quantity::requests, limit, 0, millis{-1}, false}}, now);
+      CHECK(limits.ready_at(one, now) == now);
+    }
+    auto p = limits.take(one, now);
+    limits.refused(p, {{rate_quantity::tokens, limit, 0, 360s, false}}, 1s, now);
+    CHECK(limits.ready_at(one, now) == now + 1s);
+  }
+}
+
+TEST_CASE("what was stated is forgotten after five minutes", "[rate_limit]") {
+  rate_limit limit;
+  auto now = start;
+  for (int i = 0; i < 2; ++i) {  // it counts tokens by the dozen, and goes on without a word
+    auto p = limit.take({1, 1'000, 900, 100}, now);
+    limit.refused(p, {{rate_quantity::tokens, 12, 0, 360s, false}}, 1s, now);
+  }
+  now += 1s;
+  for (int i = 0; i < 8; ++i)
+    limit.lost(limit.take({1, 1'000, 900, 100}, now), {}, now);
+  now = limit.held_until();
+  CHECK(limit.ready_at(one, now) > now + 1min);
+  CHECK(limit.ready_at(one, now) <= now + 5min);
+  CHECK(limit.ready_at(one, now + 5min) == now + 5min);
+}
+
 TEST_CASE("what went after the request that the server speaks of is counted", "[rate_limit]") {
   rate_limit limit;
   auto first = limit.take(one, start);
