@@ -4,6 +4,7 @@
 #include "actors/caf_glue.hpp"
 #include "actors/event_hub.hpp"
 #include "actors/journal_writer.hpp"
+#include "actors/tool_dispatcher.hpp"
 #include "actors/tool_host.hpp"
 #include "runtime/agent/react_loop.hpp"
 #include "runtime/core/log.hpp"
@@ -128,6 +129,7 @@ struct engine::impl {
   std::shared_ptr<address> agents_at = std::make_shared<address>();
   std::shared_ptr<address> runs_at = std::make_shared<address>();
   std::vector<std::shared_ptr<address>> tool_hosts_at;
+  std::shared_ptr<address> dispatcher_at;  ///< empty unless tools may block
   std::shared_ptr<hub_interest> interest = std::make_shared<hub_interest>();
   std::shared_ptr<model_client_stats> model_stats = std::make_shared<model_client_stats>();
   std::shared_ptr<reply_keeper_stats> shelf_stats = std::make_shared<reply_keeper_stats>();
@@ -230,6 +232,12 @@ std::vector<child_spec> engine::impl::tree() {
                               [block = options.tools_may_block](caf::actor_system& sys) {
                                 return spawn_tool_host(sys, block);
                               }));
+  }
+  if (options.tools_may_block) {
+    dispatcher_at = std::make_shared<address>();
+    hosts.push_back(permanent("tool_dispatcher", dispatcher_at, [this](caf::actor_system& sys) {
+      return spawn_tool_dispatcher(sys, tool_hosts_at, io);
+    }));
   }
   children.push_back(supervisor_child(group("tools", std::move(hosts))));
 
@@ -335,6 +343,8 @@ engine::~engine() {
   }
   for (auto& cell : p.tool_hosts_at)
     cell->set(nullptr);
+  if (p.dispatcher_at)
+    p.dispatcher_at->set(nullptr);
   for (auto& model : p.models)
     for (auto* cell : {&model->client, &model->keeper})
       (*cell)->set(nullptr);
@@ -392,6 +402,8 @@ engine::make_context(std::shared_ptr<const agent_definition> agent,
   c->hub = impl_->hub_at;
   c->interest = impl_->interest;
   c->tool_hosts = impl_->tool_hosts_at;
+  if (impl_->dispatcher_at)
+    c->tool_hosts = {impl_->dispatcher_at};
   c->sandbox = std::move(sandbox);
   c->clock = &impl_->io;
   c->budget = impl_->budget;

@@ -197,6 +197,33 @@ TEST_CASE("a tool may block: others are called meanwhile", "[embed]") {
   CHECK(b.wait().ok());
 }
 
+TEST_CASE("no call waits behind a tool that blocks while a tool thread is free", "[embed]") {
+  test_runtime t{R"({"rules": [
+    {"from_turn": 1, "reply":
+      {"tool_calls": [{"name": "final_answer", "arguments": {"answer": 1}}]}},
+    {"if_task_contains": "block", "reply": {"tool_calls": [{"name": "block", "arguments": {}}]}}],
+    "default": {"tool_calls": [{"name": "quick", "arguments": {}}]}})",
+                 {.tool_threads = 2}};
+  std::latch begun{1}, release{1};
+  auto block = make_tool("block", "Waits.", [&] {
+    begun.count_down();
+    release.wait();
+    return 1;
+  });
+  auto quick = make_tool("quick", "Is quick.", [] { return 1; });
+  auto caller = t.rt->define({.tools = {block, quick}, .kind = "tool"});
+  REQUIRE(caller);
+  auto blocked = t.rt->submit(*caller, "block");
+  begun.wait();
+  std::vector<run> runs;
+  for (int i = 0; i < 20; ++i)
+    runs.push_back(t.rt->submit(*caller, "go"));
+  for (auto& r : runs)
+    CHECK(r.wait_for(10s).has_value());
+  release.count_down();
+  CHECK(blocked.wait().ok());
+}
+
 TEST_CASE("a tool that throws is an error that the model reads", "[embed]") {
   test_runtime t{test::adding_script};
   std::string told;
