@@ -25,10 +25,21 @@ namespace {
 // --- the worker's side
 // -----------------------------------------------------------------------------
 
+/// What comes over the socket while the worker lives is meant for the worker.
+void outlive_worker() {
+  constexpr pid_t init = 1;  // takes the dead's children
+  constexpr int pause_ms = 1;
+  pollfd wait{saved_fd, POLLIN, 0};
+  while (::getppid() != init)
+    if (::poll(&wait, 1, -1) > 0 && ::getppid() != init)
+      ::poll(nullptr, 0, pause_ms);
+}
+
 /// Waits for init to say that the worker is dead, with the channel to go on with. Ends the process
 /// when init has gone. Runs without the interpreter: nothing of it may be touched, so that no page
 /// is copied in vain.
 int wait_as_checkpoint() {
+  outlive_worker();
   auto fd = receive_order(resume_order);
   if (fd < 0)
     ::_exit(0);

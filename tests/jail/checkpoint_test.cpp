@@ -220,6 +220,16 @@ TEST_CASE("a checkpoint waits on a socket that the code has made impatient", "[j
   CHECK(tagged(fx.run(*s, "x")) == "1");
 }
 
+TEST_CASE("a checkpoint that lives a moment longer takes no branch's pipe", "[jail][checkpoint]") {
+  checkpoint_fixture fx;
+  auto s = fx.open();
+  fx.run(*s, "import _troupe, time\nx = 1\ndrop = _troupe.drop\n"
+             "_troupe.drop = lambda *a: (time.sleep(0.3), drop(*a))");
+  auto branch = std::move(fx.fork(*s, {{}}).front());
+  REQUIRE(branch);
+  CHECK(tagged(fx.run(**branch, "x")) == "1");
+}
+
 TEST_CASE("between snippets there is no checkpoint to go back to", "[jail][checkpoint]") {
   checkpoint_fixture fx;
   auto s = fx.open();
